@@ -7,7 +7,7 @@ LOGS=$ROOT/target/logs
 PGRX_VERSION=$(sed -n 's/^pgrx = .*version = "=\([0-9.]*\)".*/\1/p' "$ROOT/kslate-pg/Cargo.toml")
 # cargo-pgrx keeps a configuration; ours lies in target/, so that a developer's own ~/.pgrx stays as it is.
 export PGRX_HOME=$ROOT/target/pgrx
-export PATH=$CACHE/bin:$PATH
+export PATH=$CACHE/bin:$PATH:/usr/sbin:/sbin
 : "${KSLATE_DATA:=$ROOT/.kslate}" "${KSLATE_LISTEN:=127.0.0.1:8080}"
 [[ $KSLATE_DATA == /* ]] || KSLATE_DATA=$PWD/$KSLATE_DATA
 
@@ -48,8 +48,12 @@ supported_majors() { sed -n 's/^pg\([0-9]*\) = .*/\1/p' "$ROOT/kslate-pg/Cargo.t
 # find_pg_config: prints the pg_config to use, nothing if there is none: PG_CONFIG, else the highest supported one under
 # /usr/lib/postgresql, else that of the PATH.
 find_pg_config() {
-  local major
-  if [[ ${PG_CONFIG-} ]]; then command -v "$PG_CONFIG" || die "PG_CONFIG is $PG_CONFIG, which is no program"; return; fi
+  local major named
+  if [[ ${PG_CONFIG-} ]]; then
+    named=$(command -v "$PG_CONFIG") || die "PG_CONFIG is $PG_CONFIG, which is no program"
+    echo "$(cd "$(dirname "$named")" && pwd)/${named##*/}"
+    return
+  fi
   for major in $(supported_majors); do
     if [[ -x /usr/lib/postgresql/$major/bin/pg_config ]]; then echo "/usr/lib/postgresql/$major/bin/pg_config"; return; fi
   done
@@ -66,6 +70,9 @@ use_postgres() {
   PG_MAJOR=$(pg_major "$PG_CONFIG") PG_BIN=$("$PG_CONFIG" --bindir)
   [[ -x $PG_BIN/postgres ]] || die "$PG_CONFIG has no server in $PG_BIN" "make deps installs it"
 }
+
+# psql on a URL, without anybody's .psqlrc, the first error ends it.
+sql() { "$PG_BIN/psql" -XAtq -v ON_ERROR_STOP=1 "$@"; }
 
 # newer_than STAMP PATH…: true where STAMP is missing or a file or folder under a PATH is newer.
 newer_than() { local stamp=$1; shift; [[ ! -e $stamp || $(find "$@" -newer "$stamp" -print -quit) ]]; }

@@ -1,0 +1,40 @@
+# Each recipe is one line; what it does stands in scripts/.
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build install-extension run stop psql demo test lint fmt clean
+
+help: ## this list
+	@scripts/help
+
+deps: ## install what is missing: PostgreSQL with headers, libclang, cargo-pgrx (apt, cargo)
+	@scripts/deps
+
+build: deps ## build the extension and bin/kslate, install the extension into PostgreSQL
+	@scripts/build
+
+install-extension: deps ## build and install the extension only
+	@scripts/build extension
+
+run: ## all of it: deps, build, a private database, the server on 127.0.0.1:8080 until Ctrl-C
+	@scripts/run
+
+stop: ## end a `make run` that runs in the background
+	@scripts/stop
+
+psql: ## psql on the database of `make run`
+	@scripts/psql
+
+demo: ## an agent dies and its replacement resumes, against the running server
+	@scripts/demo
+
+test: build ## every test, on clusters of its own
+	@scripts/test
+
+lint: deps ## rustfmt, clippy with warnings denied, shellcheck where installed
+	@scripts/lint
+
+fmt: ## format the Rust sources
+	@cargo fmt --all
+
+clean: ## remove what was built; the data in KSLATE_DATA stays
+	@cargo clean --quiet && rm -rf bin
