@@ -1,0 +1,28 @@
+//! The harness of the black-box tests: private PostgreSQL clusters, servers started on them, a client that can also send what
+//! no client should, and the player of the manual's pages.
+//!
+//! ```no_run
+//! use kslate_tests::{Cluster, Shim, KEYS};
+//!
+//! let database = Cluster::shared().fresh_database(); // extension, storage, classes/*.yaml
+//! let shim = Shim::start(&database, KEYS);
+//! let diagnoser = shim.api("diag-token");
+//! diagnoser.put("/v1/records/incidents/inc-1", "{}").expect(201);
+//! ```
+//!
+//! Nothing outlives a test's process, however that ends: see [`Cluster`].
+
+mod cluster;
+mod database;
+mod http;
+pub mod play;
+mod repository;
+mod shim;
+mod wait;
+
+pub use cluster::Cluster;
+pub use database::{postgres_program, Database};
+pub use http::{exchange, Answer, Api};
+pub use repository::{bash, root};
+pub use shim::{Shim, KEYS};
+pub use wait::{lock_waiters, until, until_async};

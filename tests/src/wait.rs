@@ -1,0 +1,44 @@
+//! Waiting for what must come, instead of sleeping and hoping.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+use tokio_postgres::Client;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const STEP: Duration = Duration::from_millis(10);
+
+/// Asks again and again until `condition` holds; fails the test, naming `what`, when it does not within 30 s.
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "waited {PATIENCE:?} in vain: {what}"
+        );
+        std::thread::sleep(STEP);
+    }
+}
+
+/// The same for a condition that is a future.
+pub async fn until_async<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+    let begun = Instant::now();
+    while !condition().await {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "waited {PATIENCE:?} in vain: {what}"
+        );
+        tokio::time::sleep(STEP).await;
+    }
+}
+
+/// How many sessions of this database wait for a lock right now: `until_async("B waits", || async { lock_waiters(&db).await == 1 })`.
+pub async fn lock_waiters(client: &Client) -> i64 {
+    client
+        .query_one(
+            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+            &[],
+        )
+        .await
+        .expect("pg_stat_activity answers")
+        .get(0)
+}
