@@ -30,7 +30,8 @@ pub struct Stage {
 }
 
 impl Stage {
-    fn anew(keys_command: &str) -> Stage {
+    /// A fresh database and a server on it; the keys are `KEYS`, or what a command writes to /tmp/keys.yaml.
+    pub fn anew(keys_command: &str) -> Stage {
         let database = Cluster::shared().fresh_database();
         let mut keys = KEYS.to_string();
         if !keys_command.trim().is_empty() {
