@@ -30,7 +30,7 @@ timed() {
   log=$LOGS/$(tr -cs 'A-Za-z0-9.\n' - <<<"$label").log
   step "$label"
   # shellcheck disable=SC2016 # they expand in that shell
-  "$BASH" -c 'while sleep 10; do [[ -d /proc/$1 ]] || exit; s=$((s + 10))
+  "$BASH" -c 'while sleep 10 >/dev/null 2>&1; do [[ -d /proc/$1 ]] || exit; s=$((s + 10))
     printf "    %d:%02d  %.90s\n" $((s / 60)) $((s % 60)) "$(tail -n 1 "$2" | tr -d "\r\033" | sed "s/^ *//")"; done' - $$ "$log" >&2 9>&- &
   ticker=$!
   "$@" >"$log" 2>&1 </dev/null || status=$?
