@@ -27,7 +27,7 @@ as_root() {
 timed() {
   local label=$1 log begun=$SECONDS ticker status=0; shift
   mkdir -p "$LOGS"
-  log=$LOGS/$(tr -cs 'A-Za-z0-9.\n' - <<<"$label").log
+  log=$LOGS/$(tr -cs 'A-Za-z0-9.\n' - <<<"${label:0:60}").log
   step "$label"
   # shellcheck disable=SC2016 # they expand in that shell
   "$BASH" -c 'while sleep 10 >/dev/null 2>&1; do [[ -d /proc/$1 ]] || exit; s=$((s + 10))
