@@ -85,8 +85,9 @@ fn is_ambiguous(text: &str) -> bool {
         .strip_prefix('0')
         .is_some_and(|rest| rest.starts_with(['o', 'b', 'x']))
     {
-        return unsigned[2..]
+        return unsigned
             .chars()
+            .skip(2)
             .all(|c| c.is_ascii_hexdigit() || c == '_');
     }
     is_numeric_with_extras(unsigned) || is_date(unsigned)

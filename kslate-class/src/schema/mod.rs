@@ -1,7 +1,10 @@
 //! The JSON Schema of a field. It is compiled without any means to fetch: a definition stands on its own.
 
+mod growth;
+
 use crate::admission::Violation;
 use crate::fault::shortened;
+use growth::Growth;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use std::fmt;
@@ -11,12 +14,14 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Schema {
     source: Value,
+    growth: Growth,
     validator: Arc<Validator>,
 }
 
 impl Schema {
     /// Compiles a schema; the error has the JSON Pointer of what is wrong in it, and a sentence.
     pub(crate) fn compile(source: Value) -> Result<Self, (String, String)> {
+        let growth = Growth::of(&source).map_err(|message| (String::new(), message))?;
         let validator = jsonschema::options()
             .offline()
             // An expression out of a definition may not make a backend backtrack for minutes.
@@ -25,6 +30,7 @@ impl Schema {
             .map_err(|error| (error.instance_path().to_string(), sentence(&error)))?;
         Ok(Self {
             source,
+            growth,
             validator: Arc::new(validator),
         })
     }
@@ -36,6 +42,13 @@ impl Schema {
 
     /// The first thing about a value that the schema does not allow.
     pub(crate) fn violation(&self, value: &Value) -> Option<Violation> {
+        if !self.growth.allows(value) {
+            let message = "is nested too deeply for the schema of the field, which refers to itself more than once";
+            return Some(Violation {
+                path: String::new(),
+                message: message.to_owned(),
+            });
+        }
         let error = self.validator.validate(value).err()?;
         Some(Violation {
             path: error.instance_path().to_string(),
