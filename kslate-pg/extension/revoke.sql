@@ -1,0 +1,17 @@
+-- EXECUTE is PUBLIC's by default. kslate_setup() grants it to the roles that may have it.
+do $$
+declare
+  f pg_catalog.regprocedure;
+begin
+  for f in
+    select d.objid::pg_catalog.regprocedure
+    from pg_catalog.pg_depend d
+    join pg_catalog.pg_extension e on e.oid operator(pg_catalog.=) d.refobjid
+    where d.classid operator(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+      and d.refclassid operator(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+      and d.deptype operator(pg_catalog.=) 'e'
+      and e.extname operator(pg_catalog.=) 'kslate'
+  loop
+    execute pg_catalog.format('revoke all on function %s from public', f);
+  end loop;
+end $$;

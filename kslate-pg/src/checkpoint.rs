@@ -1,0 +1,333 @@
+//! Checkpoints: an agent's own account of itself, which outlives it. Stored per record and role, never read by kslate.
+
+use kslate_class::Mode;
+use pgrx::prelude::*;
+use pgrx::Uuid;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{json_text, Code, Failure, Outcome};
+use crate::fence;
+use crate::history::check_page;
+use crate::idempotency::Request;
+use crate::json::{Json, Jsonb};
+use crate::record::must_exist;
+use crate::scope::{need, Call, Scope};
+use crate::spi::{int, jsonb, opt_int, text, texts, time};
+use crate::store;
+use crate::time::Time;
+
+/// The role that a checkpoint belongs to: the one named, or the only one held.
+fn role_of(scope: &Scope<'_>, named: Option<&str>) -> Outcome<String> {
+    let held = scope.roles.join(", ");
+    let class = &scope.class.name;
+    match (named, scope.roles.as_slice()) {
+        (Some(role), roles) if roles.iter().any(|held| held == role) => Ok(role.to_owned()),
+        (Some(role), roles) => Err(scope
+            .about(Failure::new(
+                Code::ScopeDenied,
+                format!("you do not hold the role {role} in {class}; you hold: {held}"),
+            ))
+            .with("needs_one_of", [role])
+            .with("roles_held", roles)),
+        (None, [only]) => Ok(only.clone()),
+        (None, _) => Err(scope.about(Failure::malformed(format!(
+            "you hold several roles in {class} ({held}): name one with ?role="
+        )))),
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    role: String,
+    checkpoint_id: i64,
+    record_version: i64,
+}
+
+/// Saves a checkpoint of the caller's role, stored at the record's version of that moment, or at `seen_version`, the one
+/// that the agent last read. Changes neither record version nor history.
+#[pg_extern]
+#[allow(clippy::too_many_arguments, clippy::type_complexity)]
+fn kslate_checkpoint_save(
+    record: Option<&str>,
+    document: Option<Jsonb>,
+    role: default!(Option<&str>, "NULL"),
+    seen_version: default!(Option<i64>, "NULL"),
+    claim_id: default!(Option<Uuid>, "NULL"),
+    idempotency_key: default!(Option<&str>, "NULL"),
+    identity: default!(Option<&str>, "NULL"),
+) -> TableIterator<
+    'static,
+    (
+        name!(record, String),
+        name!(role, String),
+        name!(checkpoint_id, i64),
+        name!(record_version, i64),
+    ),
+> {
+    crate::entry(|| {
+        let record = need(record, "record")?;
+        let document = need(document, "document")?;
+        let document_text = document.text();
+        document
+            .check_depth(&document_text, "the document")
+            .map_err(|f| f.record(record))?;
+        if !document.is_object() {
+            return Err(Failure::malformed("document must be a JSON object")
+                .record(record)
+                .with("path", "/document"));
+        }
+        let request = Request::new(idempotency_key, "checkpoint_save")?
+            .part(Some(&document_text))
+            .part(role)
+            .number(seen_version)
+            .number(claim_id);
+        let call = Call::open(identity)?;
+        let mut scope = call.scope(record)?;
+        let record_version = scope.lock()?;
+        let role = role_of(&scope, role)?;
+        let saved = match request.replay::<Saved>(&call, record)? {
+            Some(first) => first,
+            None => {
+                let task = scope
+                    .class
+                    .checkpoint
+                    .as_ref()
+                    .and_then(|c| c.requires_claim.as_deref());
+                fence::check(&scope, None, task, claim_id)?;
+                let stored_at = seen_version.unwrap_or(record_version);
+                if !(0..=record_version).contains(&stored_at) {
+                    return Err(scope.about(Failure::malformed(format!(
+                        "seen_version is {stored_at}, the record is at version {record_version}: send the record_version that you last read"
+                    ))));
+                }
+                check_document(&scope, &document_text)?;
+                save(&scope, &document, &role, stored_at, &request)?
+            }
+        };
+        Ok(TableIterator::once((
+            record.to_owned(),
+            saved.role,
+            saved.checkpoint_id,
+            saved.record_version,
+        )))
+    })
+}
+
+fn save(
+    scope: &Scope<'_>,
+    document: &Jsonb,
+    role: &str,
+    stored_at: i64,
+    request: &Request,
+) -> Outcome<Saved> {
+    let now = Time::now();
+    let parameters = [
+        text(&scope.record),
+        text(role),
+        jsonb(document),
+        int(stored_at),
+        text(&scope.call.caller.identity),
+        time(now),
+    ];
+    let rows = scope
+        .call
+        .session
+        .write(&store::CHECKPOINT_INSERT, &parameters)?;
+    // Under the record's lock the number is free; only a snapshot older than the lock could miss one, and gets 40001.
+    let row = rows.first().ok_or_else(|| {
+        Failure::new(
+            Code::Busy,
+            "another checkpoint was saved meanwhile; send the same request again",
+        )
+        .with("retry_after_seconds", 1)
+    })?;
+    let saved = Saved {
+        role: role.to_owned(),
+        checkpoint_id: row.need(0)?,
+        record_version: stored_at,
+    };
+    request.remember(scope.call, &scope.record, &saved, now)?;
+    Ok(saved)
+}
+
+/// Size and sections. A section is there when its key is, whatever its value.
+fn check_document(scope: &Scope<'_>, document: &str) -> Outcome<()> {
+    const DEFAULT_MAX_BYTES: usize = 262_144;
+    let rules = scope.class.checkpoint.as_ref();
+    let most = rules.map_or(DEFAULT_MAX_BYTES, |rules| rules.max_bytes as usize);
+    if document.len() > most {
+        return Err(scope.about(Failure::new(
+            Code::PayloadTooLarge,
+            format!(
+                "the document has {} bytes as jsonb text, {} allows {most}: shorten it, or store the bulk elsewhere and point to it",
+                document.len(),
+                scope.class.name
+            ),
+        )));
+    }
+    let Some(rules) = rules.filter(|rules| !rules.sections.is_empty()) else {
+        return Ok(());
+    };
+    type Keys = std::collections::BTreeMap<String, serde::de::IgnoredAny>;
+    let keys: Keys = serde_json::from_str(document)
+        .map_err(|_| Failure::malformed("document must be a JSON object"))?;
+    let missing: Vec<&str> = rules
+        .sections
+        .iter()
+        .map(String::as_str)
+        .filter(|s| !keys.contains_key(*s))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(scope.about(Failure::new(
+        Code::InvalidCheckpoint,
+        format!("missing required section(s): {}", missing.join(", ")),
+    )))
+}
+
+/// Loads the latest checkpoint of a role (or the one named) and tells what changed since: the latest version of each field
+/// that changed above the checkpoint's record version, in the order of the changes. Without a checkpoint: all that was
+/// written. Task fields never, nor what the caller may not read.
+#[pg_extern(stable)]
+#[allow(clippy::type_complexity)]
+fn kslate_checkpoint_load(
+    record: Option<&str>,
+    role: default!(Option<&str>, "NULL"),
+    checkpoint_id: default!(Option<i64>, "NULL"),
+    identity: default!(Option<&str>, "NULL"),
+) -> TableIterator<
+    'static,
+    (
+        name!(record, String),
+        name!(role, String),
+        name!(document, Option<Jsonb>),
+        name!(record_version, i64),
+        name!(changed_fields, Json),
+    ),
+> {
+    crate::entry(|| {
+        let record = need(record, "record")?;
+        let call = Call::open(identity)?;
+        let scope = call.scope(record)?;
+        must_exist(&scope)?;
+        let role = role_of(&scope, role)?;
+        let rows = match checkpoint_id {
+            None => call
+                .session
+                .read(&store::CHECKPOINT_LATEST, &[text(record), text(&role)])?,
+            Some(id) => {
+                let parameters = [text(record), text(&role), int(id)];
+                call.session.read(&store::CHECKPOINT_GET, &parameters)?
+            }
+        };
+        let row = rows.first();
+        if let (None, Some(id)) = (&row, checkpoint_id) {
+            return Err(scope.about(Failure::new(
+                Code::NotFound,
+                format!("{record} has no checkpoint {id} of {role}; list them with kslate checkpoint list"),
+            )));
+        }
+        let document: Option<Jsonb> = row.as_ref().and_then(|row| row.get(0));
+        let version: i64 = row.as_ref().and_then(|row| row.get(1)).unwrap_or(0);
+        let since = if row.is_some() { version } else { -1 };
+        let changed = changed_fields(&scope, since)?;
+        Ok(TableIterator::once((
+            record.to_owned(),
+            role,
+            document,
+            version,
+            changed.into(),
+        )))
+    })
+}
+
+/// The JSON array of what changed above a record version.
+fn changed_fields(scope: &Scope<'_>, since: i64) -> Outcome<String> {
+    let place = |name: &str| {
+        scope
+            .class
+            .fields
+            .iter()
+            .position(|field| field.name == name)
+    };
+    let mut changes = Vec::new();
+    let parameters = [text(&scope.record), int(since)];
+    for row in scope
+        .call
+        .session
+        .read(&store::CHANGED_SINCE, &parameters)?
+        .iter()
+    {
+        let name: String = row.need(0)?;
+        let Some(field) = scope.class.field(&name) else {
+            continue;
+        };
+        if field.mode == Mode::Task || !scope.may_read(field) {
+            continue;
+        }
+        let json = format!(
+            "{{\"field\":{},\"version\":{},\"author\":{},\"evidence\":{}}}",
+            json_text(&name),
+            row.need::<i64>(1)?,
+            json_text(&row.get::<String>(2)),
+            json_text(&row.get::<String>(3)),
+        );
+        // First values share record version 0: they come in the class's order.
+        changes.push((row.need::<i64>(4)?, place(&name), json));
+    }
+    changes.sort_by_key(|(record_version, place, _)| (*record_version, *place));
+    let parts: Vec<String> = changes.into_iter().map(|(_, _, json)| json).collect();
+    Ok(format!("[{}]", parts.join(",")))
+}
+
+/// The checkpoints of a record, newest first, without their documents: of one role, or of all that the caller holds.
+#[pg_extern(stable)]
+#[allow(clippy::type_complexity)]
+fn kslate_checkpoint_list(
+    record: Option<&str>,
+    role: default!(Option<&str>, "NULL"),
+    after: default!(Option<i64>, "NULL"),
+    page_size: default!(Option<i32>, "100"),
+    identity: default!(Option<&str>, "NULL"),
+) -> TableIterator<
+    'static,
+    (
+        name!(checkpoint_id, i64),
+        name!(role, String),
+        name!(record_version, i64),
+        name!(author, String),
+        name!(saved_at, Time),
+        name!(bytes, i64),
+    ),
+> {
+    crate::entry(|| {
+        let record = need(record, "record")?;
+        let page = check_page(page_size)?;
+        let call = Call::open(identity)?;
+        let scope = call.scope(record)?;
+        must_exist(&scope)?;
+        let roles = match role {
+            Some(_) => vec![role_of(&scope, role)?],
+            None => scope.roles.clone(),
+        };
+        let roles = texts(roles.iter().map(String::as_str));
+        let parameters = [text(record), roles, opt_int(after), int(page)];
+        let mut rows = Vec::new();
+        for row in call
+            .session
+            .read(&store::CHECKPOINT_LIST, &parameters)?
+            .iter()
+        {
+            rows.push((
+                row.need(0)?,
+                row.need(1)?,
+                row.need(2)?,
+                row.need(3)?,
+                row.need(4)?,
+                row.need(5)?,
+            ));
+        }
+        Ok(TableIterator::new(rows))
+    })
+}

@@ -1,0 +1,145 @@
+//! Whose rights our statements run with: those of the NOLOGIN owner of schema kslate, never a superuser's.
+//!
+//! No function is SECURITY DEFINER, since pg_dump does not dump the owner of an extension's functions: after a restore such
+//! functions would belong to the restoring superuser, and still be executable by kslate_user.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+
+use crate::error::{Code, Failure, Outcome};
+
+/// How long a statement of ours waits for a lock, unless the caller's own lock_timeout is shorter: 8 s.
+const LOCK_TIMEOUT_MS: i32 = 8_000;
+
+/// Schema kslate, as the catalogs have it now.
+#[derive(Clone, Copy)]
+pub struct Storage {
+    pub schema: pg_sys::Oid,
+    pub owner: pg_sys::Oid,
+}
+
+impl Storage {
+    /// Finds the schema and its owner.
+    pub fn find() -> Outcome<Storage> {
+        // SAFETY: catalog look-ups; the tuple is released before we leave.
+        unsafe {
+            let schema = pg_sys::get_namespace_oid(c"kslate".as_ptr(), true);
+            let tuple = pg_sys::SearchSysCache1(
+                pg_sys::SysCacheIdentifier::NAMESPACEOID as i32,
+                pg_sys::Datum::from(schema),
+            );
+            if schema == pg_sys::InvalidOid || tuple.is_null() {
+                return Err(Failure::new(
+                    Code::Unavailable,
+                    "kslate has no storage in this database: run SELECT kslate_setup() as a superuser",
+                )
+                .with("retry_after_seconds", 1));
+            }
+            let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_namespace>(tuple);
+            let owner = (*form).nspowner;
+            pg_sys::ReleaseSysCache(tuple);
+            Ok(Storage { schema, owner })
+        }
+    }
+
+    /// Refuses an owner that could be somebody: our statements would run with that somebody's rights.
+    pub fn check_owner(self) -> Outcome<()> {
+        // SAFETY: catalog look-ups; what was found is released before we leave.
+        let (could_log_in, is_member) = unsafe {
+            let tuple = pg_sys::SearchSysCache1(
+                pg_sys::SysCacheIdentifier::AUTHOID as i32,
+                pg_sys::Datum::from(self.owner),
+            );
+            if tuple.is_null() {
+                (true, true)
+            } else {
+                let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_authid>(tuple);
+                let could = (*form).rolsuper || (*form).rolcanlogin;
+                pg_sys::ReleaseSysCache(tuple);
+                let list = pg_sys::SearchSysCacheList(
+                    pg_sys::SysCacheIdentifier::AUTHMEMMEMROLE as i32,
+                    1,
+                    pg_sys::Datum::from(self.owner),
+                    pg_sys::Datum::from(0usize),
+                    pg_sys::Datum::from(0usize),
+                );
+                let members = (*list).n_members;
+                pg_sys::ReleaseCatCacheList(list);
+                (could, members > 0)
+            }
+        };
+        if could_log_in || is_member {
+            return Err(Failure::new(
+                Code::Unavailable,
+                "the owner of schema kslate must be a NOLOGIN role without any membership: run SELECT * FROM kslate_doctor()",
+            )
+            .with("retry_after_seconds", 1));
+        }
+        Ok(())
+    }
+}
+
+/// While it lives, statements run as the owner of schema kslate, with a pinned search_path and a bounded lock wait.
+pub struct Guard {
+    user: pg_sys::Oid,
+    context: i32,
+    gucs: i32,
+}
+
+impl Guard {
+    /// Switches to the owner.
+    pub fn enter(storage: Storage) -> Outcome<Guard> {
+        storage.check_owner()?;
+        let (mut user, mut context) = (pg_sys::InvalidOid, 0);
+        // SAFETY: undone on drop, and by the abort of the (sub)transaction after an ERROR.
+        unsafe {
+            pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+            let gucs = pg_sys::NewGUCNestLevel();
+            let guard = Guard {
+                user,
+                context,
+                gucs,
+            };
+            set(c"search_path", c"pg_catalog, kslate, pg_temp");
+            if pg_sys::LockTimeout == 0 || pg_sys::LockTimeout > LOCK_TIMEOUT_MS {
+                set(c"lock_timeout", c"8000");
+            }
+            pg_sys::SetUserIdAndSecContext(
+                storage.owner,
+                context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32,
+            );
+            Ok(guard)
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // After an ERROR the abort of the (sub)transaction restores both.
+        if !std::thread::panicking() {
+            // SAFETY: puts back what `enter` found.
+            unsafe {
+                pg_sys::SetUserIdAndSecContext(self.user, self.context);
+                pg_sys::AtEOXact_GUC(true, self.gucs);
+            }
+        }
+    }
+}
+
+/// Sets a parameter until the nest level ends.
+pub unsafe fn set(name: &CStr, value: &CStr) {
+    // SAFETY: both are C strings; the value is a constant that PostgreSQL accepts.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+    }
+}

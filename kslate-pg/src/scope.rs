@@ -1,0 +1,239 @@
+//! What an operation is about: one record, the class it belongs to, and the roles that the caller holds there.
+//!
+//! Checks go in the order of the wire: class, a role in it at all, record, field, mode, role for the operation.
+
+use std::rc::Rc;
+
+use kslate_class::{Class, Field, Mode};
+
+use crate::caller::Caller;
+use crate::catalog;
+use crate::error::{Code, Failure, Outcome};
+use crate::guard::{Guard, Storage};
+use crate::spi::{text, Session};
+use crate::store;
+
+/// A caller at work: the connection, the rights and the identity of one call.
+pub struct Call {
+    // Fields are dropped in this order: the connection is closed before the rights are given back.
+    pub session: Session,
+    _guard: Guard,
+    pub storage: Storage,
+    pub caller: Caller,
+}
+
+impl Call {
+    /// Finds out who is calling, then switches to the owner of the storage.
+    pub fn open(identity: Option<&str>) -> Outcome<Call> {
+        let caller = Caller::identify(identity)?;
+        let storage = Storage::find()?;
+        let guard = Guard::enter(storage)?;
+        let session = Session::open()?;
+        Ok(Call {
+            session,
+            _guard: guard,
+            storage,
+            caller,
+        })
+    }
+
+    /// The scope of a record, whether or not the record exists.
+    pub fn scope<'c>(&'c self, record: &str) -> Outcome<Scope<'c>> {
+        let Some((class, key)) = kslate_class::name::split_record(record) else {
+            return Err(Failure::malformed(format!(
+                "{} is no record name: write class/key, the key of letters, digits and . _ ~ -, at most 128",
+                quoted(record)
+            )));
+        };
+        let generation = catalog::generation();
+        let class = catalog::class(&self.session, self.storage, class)
+            .map_err(|failure| failure.record(record))?;
+        let roles = self.caller.roles(&class, Some(record))?;
+        Ok(Scope {
+            call: self,
+            record: record.to_owned(),
+            key: key.to_owned(),
+            class,
+            roles,
+            generation,
+        })
+    }
+
+    /// The scope of a class as a whole: no record is named in its failures.
+    pub fn class_scope<'c>(&'c self, class: &str) -> Outcome<Scope<'c>> {
+        if !kslate_class::name::is_class(class) {
+            return Err(Failure::malformed(format!(
+                "{} is no class name",
+                quoted(class)
+            )));
+        }
+        let generation = catalog::generation();
+        let class = catalog::class(&self.session, self.storage, class)?;
+        let roles = self.caller.roles(&class, None)?;
+        Ok(Scope {
+            call: self,
+            record: String::new(),
+            key: String::new(),
+            class,
+            roles,
+            generation,
+        })
+    }
+}
+
+/// One record as the caller stands to it.
+pub struct Scope<'c> {
+    pub call: &'c Call,
+    pub record: String,
+    pub key: String,
+    pub class: Rc<Class>,
+    pub roles: Vec<String>,
+    generation: u64,
+}
+
+impl Scope<'_> {
+    /// Locks the record's row, which puts this change in order, and returns the record's version. NOT_FOUND without a row.
+    pub fn lock(&mut self) -> Outcome<i64> {
+        let version = self.lock_if_there()?;
+        version.ok_or_else(|| self.no_record())
+    }
+
+    /// The same, None without a row.
+    pub fn lock_if_there(&mut self) -> Outcome<Option<i64>> {
+        let rows = self
+            .call
+            .session
+            .write(&store::LOCK_RECORD, &[text(&self.record)])?;
+        let version = rows.first().map(|row| row.need::<i64>(0)).transpose()?;
+        self.refresh()?;
+        Ok(version)
+    }
+
+    /// Takes the class anew where it has changed since the scope was made. Whoever holds a lock on the record's table
+    /// knows that it stays as it is now.
+    pub fn refresh(&mut self) -> Outcome<()> {
+        while self.generation != catalog::generation() {
+            self.generation = catalog::generation();
+            self.class = catalog::class(&self.call.session, self.call.storage, &self.class.name)?;
+            self.roles = self.call.caller.roles(&self.class, Some(&self.record))?;
+        }
+        Ok(())
+    }
+
+    /// Adds what the failure is about.
+    pub fn about(&self, failure: Failure) -> Failure {
+        if self.record.is_empty() {
+            return failure;
+        }
+        failure.record(&self.record)
+    }
+
+    /// NOT_FOUND for a record that does not exist.
+    pub fn no_record(&self) -> Failure {
+        Failure::new(
+            Code::NotFound,
+            format!(
+                "no record {0}; create it with PUT /v1/records/{0} or kslate_create('{0}')",
+                self.record
+            ),
+        )
+        .record(&self.record)
+    }
+
+    /// A field of the class; NOT_FOUND names those there are.
+    pub fn field(&self, name: &str) -> Outcome<&Field> {
+        self.class.field(name).ok_or_else(|| {
+            let names: Vec<&str> = self.class.fields.iter().map(|f| f.name.as_str()).collect();
+            let message = format!(
+                "{} has no field {name}; it has: {}",
+                self.class.name,
+                names.join(", ")
+            );
+            self.about(Failure::new(Code::NotFound, message).field(name))
+        })
+    }
+
+    /// A field with one of these modes, else MALFORMED says which operation fits.
+    pub fn field_of_mode(&self, name: &str, modes: &[Mode]) -> Outcome<&Field> {
+        let field = self.field(name)?;
+        if modes.contains(&field.mode) {
+            return Ok(field);
+        }
+        let hint = match field.mode {
+            Mode::Append => "append to it",
+            Mode::Task => "claim it, then renew, release or complete it",
+            Mode::Cas | Mode::Lww => "write it",
+        };
+        let message = format!("{name} has mode {}: {hint}", field.mode.as_str());
+        Err(self.about(Failure::malformed(message).field(name)))
+    }
+
+    /// The role that a change of this field is recorded under; SCOPE_DENIED where none is held.
+    pub fn writer(&self, field: &Field, doing: &str) -> Outcome<String> {
+        self.one_of(&field.write, Some(&field.name), doing)
+    }
+
+    /// The first of these roles that is held.
+    pub fn one_of(&self, needed: &[String], field: Option<&str>, doing: &str) -> Outcome<String> {
+        if let Some(role) = needed.iter().find(|role| self.roles.contains(role)) {
+            return Ok(role.clone());
+        }
+        let message = format!(
+            "{doing} needs one of: {}; you hold: {}",
+            needed.join(", "),
+            self.roles.join(", ")
+        );
+        let failure = self.about(Failure::new(Code::ScopeDenied, message));
+        let failure = match field {
+            Some(field) => failure.field(field),
+            None => failure,
+        };
+        Err(failure
+            .with("needs_one_of", needed)
+            .with("roles_held", &self.roles))
+    }
+
+    /// May the caller read this field?
+    pub fn may_read(&self, field: &Field) -> bool {
+        field.read.iter().any(|role| self.roles.contains(role))
+    }
+
+    /// The names of the fields that the caller may read, in the class's order.
+    pub fn readable(&self) -> impl Iterator<Item = &Field> {
+        self.class
+            .fields
+            .iter()
+            .filter(|field| self.may_read(field))
+    }
+
+    /// A field that the caller may read; SCOPE_DENIED otherwise.
+    pub fn readable_field(&self, name: &str) -> Outcome<&Field> {
+        let field = self.field(name)?;
+        self.one_of(&field.read, Some(name), &format!("reading {name}"))?;
+        Ok(field)
+    }
+}
+
+/// User text in a message: quoted, shortened, control characters escaped.
+pub fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(80).collect();
+    let dots = if short.len() < text.len() { "…" } else { "" };
+    format!("\"{}{dots}\"", short.escape_debug())
+}
+
+/// An argument that must be given.
+pub fn need<T>(argument: Option<T>, name: &str) -> Outcome<T> {
+    argument.ok_or_else(|| Failure::missing(name))
+}
+
+/// An evidence or reason: free text of at most 64 KiB.
+pub fn check_text(text: Option<&str>, name: &str) -> Outcome<()> {
+    const MOST: usize = 65_536;
+    match text {
+        Some(text) if text.len() > MOST => Err(Failure::malformed(format!(
+            "{name} has {} bytes, {MOST} are allowed: store it elsewhere and point to it",
+            text.len()
+        ))),
+        _ => Ok(()),
+    }
+}

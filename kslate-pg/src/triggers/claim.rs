@@ -1,0 +1,273 @@
+//! kslate.claim: epochs and history of leases.
+
+use kslate_class::Mode;
+use pgrx::{pg_sys, Uuid};
+
+use super::field::{class_of, no_record};
+use super::{immutable, Event, Fired};
+use crate::claim::{new_claim_id, state};
+use crate::error::{Failure, Outcome};
+use crate::history::{self, Entry};
+use crate::scope::Call;
+use crate::spi::{int, opt_text, text, time, uuid, Row, Session};
+use crate::store;
+use crate::time::Time;
+
+// Columns, in the order of sql/001_tables.sql.
+const RECORD: usize = 0;
+const FIELD: usize = 1;
+const CLASS: usize = 2;
+const STATE: usize = 3;
+const OWNER: usize = 4;
+const ROLE: usize = 5;
+const CLAIM_ID: usize = 6;
+const EPOCH: usize = 7;
+const LEASE_SECONDS: usize = 8;
+const QUEUED_AT: usize = 9;
+const CLAIMED_AT: usize = 10;
+const EXPIRES_AT: usize = 11;
+const RECHECK_AT: usize = 12;
+const VERSION: usize = 13;
+const RECORD_VERSION: usize = 14;
+const CHANGED_BY: usize = 15;
+const CHANGED_ROLE: usize = 16;
+const CHANGED_AT: usize = 17;
+const REASON: usize = 18;
+const ENDED: usize = 19;
+
+/// BEFORE ROW: for a writer that is not our code, makes epoch, claim_id and record version, and keeps the row consistent.
+pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
+    fired.on(&[c"claim"])?;
+    if fired.ours() {
+        return Ok(fired.pass());
+    }
+    if fired.event == Event::Insert {
+        return Err(immutable(
+            "a claim is made with its record: insert into kslate.record, or change the class",
+        ));
+    }
+    let (old, new) = (fired.old_row()?, fired.new_row()?);
+    for key in [RECORD, FIELD, CLASS] {
+        if old.get::<String>(key) != new.get::<String>(key) {
+            return Err(immutable(
+                "record, field and class of a claim do not change",
+            ));
+        }
+    }
+    if same(&old, &new) {
+        return Ok(fired.pass());
+    }
+    let record: String = new.need(RECORD)?;
+    let call = Call::open(None)?;
+    let rows = call.session.write(&store::BUMP_RECORD, &[text(&record)])?;
+    let record_version: i64 = rows.first().ok_or_else(|| no_record(&record))?.need(0)?;
+    let author = call.caller.identity.clone();
+    drop(rows);
+    drop(call);
+
+    let now = Time::now();
+    let (was, is) = (old.need::<String>(STATE)?, new.need::<String>(STATE)?);
+    let reason = new
+        .get::<String>(REASON)
+        .filter(|r| Some(r) != old.get::<String>(REASON).as_ref());
+    let mut columns = vec![
+        (RECORD_VERSION, int(record_version)),
+        (CHANGED_BY, text(&author)),
+        (CHANGED_ROLE, None),
+        (CHANGED_AT, time(now)),
+        (REASON, opt_text(reason.as_deref())),
+    ];
+    let epoch: i64 = old.need(EPOCH)?;
+    let version: i64 = old.need(VERSION)?;
+    if is == state::CLAIMED {
+        if was == state::COMPLETED {
+            return Err(Failure::malformed(
+                "the task is completed: set its state to open first",
+            ));
+        }
+        let owner = new
+            .get::<String>(OWNER)
+            .ok_or_else(|| Failure::missing("owner"))?;
+        let grant = was != state::CLAIMED
+            || old.get::<String>(OWNER).as_ref() != Some(&owner)
+            || old.get::<Uuid>(CLAIM_ID) != new.get::<Uuid>(CLAIM_ID);
+        let expires: Time = new.get(EXPIRES_AT).unwrap_or_else(|| now.plus_seconds(60));
+        columns.push((EXPIRES_AT, time(expires)));
+        columns.push((VERSION, int(version)));
+        if grant {
+            let fresh = new
+                .get::<Uuid>(CLAIM_ID)
+                .filter(|id| Some(id) != old.get(CLAIM_ID).as_ref());
+            let claimed = new
+                .get::<Time>(CLAIMED_AT)
+                .filter(|t| Some(t) != old.get(CLAIMED_AT).as_ref());
+            let ended = history::ended_by_grant(
+                &was,
+                old.get::<String>(OWNER).as_deref() == Some(&owner),
+                old.get::<Time>(EXPIRES_AT).is_some_and(|t| now < t),
+                old.get::<String>(ENDED),
+            );
+            columns.push((CLAIM_ID, uuid(fresh.map_or_else(new_claim_id, Ok)?)));
+            columns.push((EPOCH, int(epoch.saturating_add(1))));
+            columns.push((CLAIMED_AT, time(claimed.unwrap_or(now))));
+            columns.push((RECHECK_AT, time(expires)));
+            columns.push((ENDED, opt_text(ended.as_deref())));
+        } else {
+            columns.push((EPOCH, int(epoch)));
+            columns.push((CLAIM_ID, old.datum(CLAIM_ID)));
+            columns.push((CLAIMED_AT, old.datum(CLAIMED_AT)));
+            let recheck: Time = old.get(RECHECK_AT).unwrap_or(expires);
+            columns.push((RECHECK_AT, time(recheck.min(expires))));
+            columns.push((ENDED, old.datum(ENDED)));
+        }
+    } else {
+        let counts = (was == state::COMPLETED) != (is == state::COMPLETED);
+        let ended = match (was.as_str(), is.as_str()) {
+            (state::CLAIMED, state::OPEN) => Some("force_released".to_owned()),
+            (state::COMPLETED, state::OPEN) => Some("reopened".to_owned()),
+            (_, state::COMPLETED) => Some("completed".to_owned()),
+            _ => old.get(ENDED),
+        };
+        columns.push((EPOCH, int(epoch)));
+        columns.push((VERSION, int(version.saturating_add(i64::from(counts)))));
+        columns.push((ENDED, opt_text(ended.as_deref())));
+        if was != state::OPEN && is == state::OPEN {
+            columns.push((QUEUED_AT, time(now)));
+        }
+        for gone in [
+            OWNER,
+            ROLE,
+            CLAIM_ID,
+            LEASE_SECONDS,
+            CLAIMED_AT,
+            EXPIRES_AT,
+            RECHECK_AT,
+        ] {
+            columns.push((gone, None));
+        }
+    }
+    Ok(fired.pass_with(&columns))
+}
+
+/// Nothing that counts was changed.
+fn same(old: &Row, new: &Row) -> bool {
+    let times = [CLAIMED_AT, EXPIRES_AT, QUEUED_AT];
+    [STATE, OWNER, ROLE, REASON]
+        .iter()
+        .all(|c| old.get::<String>(*c) == new.get::<String>(*c))
+        && times
+            .iter()
+            .all(|c| old.get::<Time>(*c) == new.get::<Time>(*c))
+        && old.get::<Uuid>(CLAIM_ID) == new.get::<Uuid>(CLAIM_ID)
+        && old.get::<i64>(EPOCH) == new.get::<i64>(EPOCH)
+        && old.get::<i64>(VERSION) == new.get::<i64>(VERSION)
+        && old.get::<i64>(RECORD_VERSION) == new.get::<i64>(RECORD_VERSION)
+        && old.get::<i32>(LEASE_SECONDS) == new.get::<i32>(LEASE_SECONDS)
+        && old.get::<String>(ENDED) == new.get::<String>(ENDED)
+        && old.get::<Time>(RECHECK_AT) == new.get::<Time>(RECHECK_AT)
+}
+
+/// AFTER ROW: every change but a renewal by our code is a row of history.
+pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
+    fired.on(&[c"claim"])?;
+    let ours = fired.ours();
+    let (old, new) = (fired.old_row()?, fired.new_row()?);
+    let (before, record_version) = (
+        old.need::<i64>(RECORD_VERSION)?,
+        new.need::<i64>(RECORD_VERSION)?,
+    );
+    let (was, is) = (old.need::<String>(STATE)?, new.need::<String>(STATE)?);
+    let (old_epoch, epoch) = (old.need::<i64>(EPOCH)?, new.need::<i64>(EPOCH)?);
+    let granted = is == state::CLAIMED && old.get::<Uuid>(CLAIM_ID) != new.get::<Uuid>(CLAIM_ID);
+    let versions = new.need::<i64>(VERSION)?.saturating_sub(old.need(VERSION)?);
+    let counts = (was == state::COMPLETED) != (is == state::COMPLETED);
+    if epoch != old_epoch.saturating_add(i64::from(granted)) || versions != i64::from(counts) {
+        return Err(immutable(
+            "epoch and version of a claim count its grants and results: change it through kslate, or without a trigger that sets them",
+        ));
+    }
+    if record_version == before {
+        // A renewal, or a recheck_at moved up by claim next.
+        return Ok(fired.done());
+    }
+    let record: String = new.need(RECORD)?;
+    let field: String = new.need(FIELD)?;
+    let author: String = new.get(CHANGED_BY).unwrap_or_default();
+    let changed_at: Time = new.need(CHANGED_AT)?;
+    if counts {
+        // The value changes with it, and the field's trigger writes history. Our code has brought it along.
+        if !ours {
+            let call = Call::open(None)?;
+            let class = class_of(&call.session, &fired, &record)?;
+            if class
+                .field(&field)
+                .is_some_and(|field| field.mode == Mode::Task)
+            {
+                set_result(&call.session, &record, &field, &new, &is)?;
+            }
+        }
+        return Ok(fired.done());
+    }
+    let (mut took_over_from, mut op) = (None, "renew");
+    if granted {
+        let previous = old.get::<String>(OWNER).filter(|_| was == state::CLAIMED);
+        op = match &previous {
+            None => "claim",
+            Some(owner) if Some(owner) != new.get::<String>(OWNER).as_ref() => "takeover",
+            Some(_) if old.get::<Time>(EXPIRES_AT) > new.get::<Time>(CLAIMED_AT) => "reattach",
+            Some(_) => "claim",
+        };
+        took_over_from = previous.filter(|_| op == "takeover");
+    } else if was == state::CLAIMED && is == state::OPEN {
+        op = match new.get::<String>(ENDED).as_deref() {
+            Some("released") => "release",
+            _ => "force_release",
+        };
+    }
+    let entry = Entry {
+        record: &record,
+        record_version,
+        op,
+        field: Some(&field),
+        version: None,
+        value: None,
+        author: &author,
+        role: new.get(CHANGED_ROLE),
+        evidence: None,
+        changed_at,
+        epoch: Some(epoch),
+        took_over_from,
+        reason: new.get(REASON),
+    };
+    if ours {
+        history::append(&Session::open()?, &entry)?;
+    } else {
+        history::append(&Call::open(None)?.session, &entry)?;
+    }
+    Ok(fired.done())
+}
+
+/// A task completed or reopened by hand has no value but JSON null, or none.
+fn set_result(session: &Session, record: &str, field: &str, new: &Row, is: &str) -> Outcome<()> {
+    let value = if is == state::COMPLETED {
+        Some(crate::json::Jsonb::parse("null")?)
+    } else {
+        None
+    };
+    let author: String = new.get(CHANGED_BY).unwrap_or_default();
+    session.write(
+        &store::RESULT,
+        &[
+            text(record),
+            text(field),
+            value.as_ref().and_then(crate::spi::jsonb),
+            int(new.need(VERSION)?),
+            text(&author),
+            None,
+            None,
+            int(new.need(RECORD_VERSION)?),
+            time(new.need(CHANGED_AT)?),
+        ],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! kslate.field: versions, the gate, history.
+
+use kslate_class::{Class, Mode};
+use pgrx::pg_sys;
+
+use super::{immutable, Event, Fired};
+use crate::catalog;
+use crate::error::{Code, Failure, Outcome};
+use crate::history::{self, Entry};
+use crate::json::Jsonb;
+use crate::scope::Call;
+use crate::spi::{int, text, texts, time, Row, Session};
+use crate::store;
+use crate::time::Time;
+
+// Columns, in the order of sql/001_tables.sql.
+const RECORD: usize = 0;
+const FIELD: usize = 1;
+const VALUE: usize = 2;
+const VERSION: usize = 3;
+const AUTHOR: usize = 4;
+const ROLE: usize = 5;
+const EVIDENCE: usize = 6;
+const RECORD_VERSION: usize = 7;
+const CHANGED_AT: usize = 8;
+
+/// The field that the gate is about, and the value that it holds back.
+const STATUS: &str = "status";
+const RESOLVED: &str = "\"resolved\"";
+
+/// BEFORE ROW: for a writer that is not our code, makes version, record version and author.
+pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
+    fired.on(&[c"field"])?;
+    if fired.ours() {
+        return Ok(fired.pass());
+    }
+    let new = fired.new_row()?;
+    let (record, field) = (new.need::<String>(RECORD)?, new.need::<String>(FIELD)?);
+    let call = Call::open(None)?;
+    let (version, evidence) = if fired.event == Event::Update {
+        let old = fired.old_row()?;
+        if old.get::<String>(RECORD).as_ref() != Some(&record)
+            || old.get::<String>(FIELD).as_ref() != Some(&field)
+        {
+            return Err(immutable("record and field of a value do not change"));
+        }
+        let evidence = new.get::<String>(EVIDENCE);
+        let fresh = evidence.filter(|text| Some(text) != old.get::<String>(EVIDENCE).as_ref());
+        (old.need::<i64>(VERSION)?.saturating_add(1), fresh)
+    } else {
+        let rows = call.session.write(&store::LOCK_RECORD, &[text(&record)])?;
+        if rows.first().is_none() {
+            return Err(no_record(&record));
+        }
+        // INSERT … ON CONFLICT fires BEFORE INSERT and then BEFORE UPDATE: the record moves on once only.
+        let rows = call
+            .session
+            .write(&store::FIELD_GET, &[text(&record), text(&field)])?;
+        if rows.first().is_some() {
+            return Ok(fired.pass());
+        }
+        (1, new.get::<String>(EVIDENCE))
+    };
+    let class = class_of(&call.session, &fired, &record)?;
+    if class.field(&field).is_none() {
+        return Err(Failure::new(
+            Code::NotFound,
+            format!("{} has no field {field}", class.name),
+        )
+        .field(&field)
+        .record(&record));
+    }
+    if let Some(value) = new.get::<Jsonb>(VALUE) {
+        value
+            .checked_text()
+            .map_err(|failure| failure.field(&field).record(&record))?;
+    }
+    let rows = call.session.write(&store::BUMP_RECORD, &[text(&record)])?;
+    let record_version: i64 = rows.first().ok_or_else(|| no_record(&record))?.need(0)?;
+    let author = call.caller.identity.clone();
+    drop(rows);
+    // The columns are allocated once the session is closed: its memory goes with it.
+    drop(call);
+    Ok(fired.pass_with(&[
+        (VERSION, int(version)),
+        (RECORD_VERSION, int(record_version)),
+        (AUTHOR, text(&author)),
+        (ROLE, None),
+        (EVIDENCE, evidence.as_deref().and_then(text)),
+        (CHANGED_AT, time(Time::now())),
+    ]))
+}
+
+/// AFTER ROW: the final row, whoever wrote it, meets the gate and goes into history.
+pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
+    fired.on(&[c"field"])?;
+    let ours = fired.ours();
+    let new = fired.new_row()?;
+    let old = if fired.event == Event::Update {
+        Some(fired.old_row()?)
+    } else {
+        None
+    };
+    let before = old.as_ref().map_or(Ok(0), |old| old.need::<i64>(VERSION))?;
+    let version: i64 = new.need(VERSION)?;
+    if version != before.saturating_add(1) {
+        return Err(immutable(
+            "a field's version counts its changes: write through kslate, or without a trigger that changes versions",
+        ));
+    }
+    let record: String = new.need(RECORD)?;
+    let field: String = new.need(FIELD)?;
+    let call = if ours { None } else { Some(Call::open(None)?) };
+    let own_session;
+    let session = match &call {
+        Some(call) => &call.session,
+        None => {
+            own_session = Session::open()?;
+            &own_session
+        }
+    };
+    let class = class_of(session, &fired, &record)?;
+    if field == STATUS {
+        gate(session, &class, &record, &new, old.as_ref())?;
+    }
+    let record_version: i64 = new.need(RECORD_VERSION)?;
+    // First values stand in the history row of the creation.
+    if ours && record_version == 0 {
+        return Ok(fired.done());
+    }
+    let mode = class.field(&field).map_or(Mode::Cas, |field| field.mode);
+    let mut entry = Entry {
+        record: &record,
+        record_version,
+        op: "write",
+        field: Some(&field),
+        version: Some(version),
+        value: new.datum(VALUE),
+        author: &new.need::<String>(AUTHOR)?,
+        role: new.get::<String>(ROLE),
+        evidence: new.get::<String>(EVIDENCE),
+        changed_at: new.need(CHANGED_AT)?,
+        epoch: None,
+        took_over_from: None,
+        reason: None,
+    };
+    match mode {
+        Mode::Append => entry.op = "append",
+        Mode::Task if ours => {
+            let rows = session.write(&store::EPOCH, &[text(&record), text(&field)])?;
+            let claim = rows.first();
+            entry.epoch = claim.as_ref().and_then(|row| row.get(0));
+            entry.reason = claim.as_ref().and_then(|row| row.get(1));
+            entry.op = if entry.value.is_some() {
+                "complete"
+            } else {
+                "reopen"
+            };
+        }
+        _ => {}
+    }
+    history::append(session, &entry)?;
+    Ok(fired.done())
+}
+
+/// `status` becomes `resolved` only when every role that the class requires has saved a checkpoint. Changes that leave it
+/// alone never meet the gate.
+fn gate(
+    session: &Session,
+    class: &Class,
+    record: &str,
+    new: &Row,
+    old: Option<&Row>,
+) -> Outcome<()> {
+    let Some(rules) = class
+        .checkpoint
+        .as_ref()
+        .filter(|rules| !rules.required.is_empty())
+    else {
+        return Ok(());
+    };
+    let resolved = |row: &Row| {
+        row.get::<Jsonb>(VALUE)
+            .is_some_and(|value| value.text() == RESOLVED)
+    };
+    if !resolved(new) || old.is_some_and(resolved) {
+        return Ok(());
+    }
+    let required = rules.required.iter().map(String::as_str);
+    let rows = session.write(&store::GATE, &[text(record), texts(required)])?;
+    let missing: Vec<String> = rows.iter().filter_map(|row| row.get(0)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::InvalidCheckpoint,
+        format!(
+            "required role(s) have not checkpointed this record yet: {}",
+            missing.join(", ")
+        ),
+    )
+    .field(STATUS)
+    .record(record))
+}
+
+/// The class that a record's name names.
+pub fn class_of(session: &Session, fired: &Fired, record: &str) -> Outcome<std::rc::Rc<Class>> {
+    let class = record.split('/').next().unwrap_or(record);
+    catalog::class(session, fired.storage, class).map_err(|failure| failure.record(record))
+}
+
+pub fn no_record(record: &str) -> Failure {
+    Failure::new(
+        Code::NotFound,
+        format!("no record {record}: insert it into kslate.record first"),
+    )
+    .record(record)
+}
