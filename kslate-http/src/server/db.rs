@@ -6,7 +6,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use deadpool::managed::{Object, Pool, PoolError, Timeouts};
+use deadpool::managed::{Object, Pool, PoolError, TimeoutType, Timeouts};
 use deadpool::{Runtime, Status};
 use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::types::{IsNull, ToSql, Type};
@@ -254,6 +254,7 @@ fn line(row: &Row) -> Result<Line, tokio_postgres::Error> {
 
 fn unreached(error: PoolError<super::connect::ConnectError>) -> Error {
     match error {
+        PoolError::Timeout(TimeoutType::Wait) => Error::crowded("no connection was free in time"),
         PoolError::Timeout(kind) => Error::unreached(format!("no connection in time: {kind:?}")),
         PoolError::Backend(error) => Error::unreached(error.to_string()),
         other => Error::unreached(other.to_string()),

@@ -213,6 +213,12 @@ impl Error {
         .because(cause)
     }
 
+    /// 503: all connections to the database are in use.
+    pub fn crowded(cause: impl Into<String>) -> Self {
+        Self::unavailable("the server is at work on as much as it can; nothing was changed, send the same request again")
+            .because(cause)
+    }
+
     /// 503: the database was lost with the request under way.
     pub fn lost(cause: impl Into<String>) -> Self {
         Self::unavailable(

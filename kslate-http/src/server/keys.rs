@@ -53,6 +53,16 @@ impl Keys {
         })
     }
 
+    /// The keys of a text, for tests.
+    #[cfg(test)]
+    pub fn of(text: &str) -> Self {
+        let table = Table::read(text).expect("a good key file");
+        Self {
+            path: PathBuf::new(),
+            table: RwLock::new(Arc::new(table)),
+        }
+    }
+
     /// Whose token this is.
     pub fn caller(&self, token: &str) -> Option<Caller> {
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{HeaderName, HeaderValue};
+use axum::http::header::{HeaderName, HeaderValue, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -30,13 +30,8 @@ pub async fn observe(State(server): State<Server>, request: Request, next: Next)
     let refusal = response.extensions_mut().remove::<Refusal>();
     let took_over = response.extensions_mut().remove::<TookOver>().is_some();
     if response.status() == StatusCode::INTERNAL_SERVER_ERROR {
-        let headers = response.headers().clone();
-        response = (StatusCode::INTERNAL_SERVER_ERROR, internal_body(&id)).into_response();
-        response.headers_mut().extend(
-            headers
-                .into_iter()
-                .filter(|(name, _)| name.as_ref().is_some_and(|name| name != "content-length")),
-        );
+        let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        response = (StatusCode::INTERNAL_SERVER_ERROR, json, internal_body(&id)).into_response();
     }
     response.headers_mut().insert(REQUEST_ID, header);
 

@@ -26,6 +26,11 @@ pub async fn ready(State(server): State<Server>) -> Answered {
     Ok(server.database.one(READY, Vec::new()).await?.into())
 }
 
+/// Every route, for programs.
+pub async fn openapi() -> Answer {
+    Answer::ok(include_str!("../../../openapi.json"))
+}
+
 /// For Prometheus.
 pub async fn metrics(State(server): State<Server>) -> Response {
     let text = server.metrics.text(server.database.status());
