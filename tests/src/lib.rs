@@ -12,17 +12,24 @@
 //!
 //! Nothing outlives a test's process, however that ends: see [`Cluster`].
 
+mod checksum;
 mod cluster;
+mod consistency;
+pub mod crew;
 mod database;
 mod http;
 pub mod play;
 mod repository;
 mod shim;
+pub mod sql;
 mod wait;
 
+pub use checksum::{checksum, refused_in_sql, SqlRefusal};
 pub use cluster::Cluster;
+pub use consistency::assert_consistent;
 pub use database::{postgres_program, Database};
 pub use http::{exchange, Answer, Api};
 pub use repository::{bash, root};
 pub use shim::{Shim, KEYS};
+pub use sql::{Called, Refused, Session};
 pub use wait::{lock_waiters, until, until_async};

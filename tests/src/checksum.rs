@@ -1,0 +1,48 @@
+//! What the whole storage holds, in one line, to show that something left no trace.
+
+use crate::database::Database;
+
+/// A checksum over every row of every table of schema kslate, in an order of its own.
+pub fn checksum(database: &Database) -> String {
+    // query_to_xml runs a query whose text is data; each table gives one md5 over its ordered rows.
+    database.psql(
+        "kslate",
+        "set bytea_output = hex;
+         select md5(string_agg(c.relname || ' ' || (xpath('/table/row/sum/text()', query_to_xml(format(
+             'select count(*) || '':'' || md5(coalesce(string_agg(md5(t::text), '''' order by md5(t::text)), '''')) as sum from %s t',
+             c.oid::regclass), false, false, '')))[1]::text, ' ' order by c.relname))
+         from pg_class c where c.relnamespace = 'kslate'::regnamespace and c.relkind = 'r'",
+    )
+}
+
+/// What PostgreSQL says about a refused statement.
+#[derive(Debug)]
+pub struct SqlRefusal {
+    pub sqlstate: String,
+    pub message: String,
+    /// Of kslate's own errors: the body of the HTTP answer. Empty where there is none.
+    pub detail: String,
+}
+
+/// Runs SQL that must be refused, as psql's verbose form tells it.
+#[track_caller]
+pub fn refused_in_sql(database: &Database, role: &str, sql: &str) -> SqlRefusal {
+    let told = match database.try_psql(role, sql) {
+        Err(told) => told,
+        Ok(printed) => panic!("not refused, it printed {printed}\n{sql}"),
+    };
+    let line = |mark: &str| {
+        told.lines()
+            .find_map(|line| line.split_once(mark).map(|(_, rest)| rest.to_string()))
+            .unwrap_or_default()
+    };
+    let error = line("ERROR:  ");
+    let (sqlstate, message) = error
+        .split_once(": ")
+        .unwrap_or_else(|| panic!("not an error of SQL: {told}"));
+    SqlRefusal {
+        sqlstate: sqlstate.to_string(),
+        message: message.to_string(),
+        detail: line("DETAIL:  "),
+    }
+}
