@@ -18,6 +18,7 @@ mod consistency;
 pub mod crew;
 mod database;
 mod http;
+pub mod page;
 pub mod play;
 mod repository;
 mod shim;

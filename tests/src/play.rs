@@ -13,9 +13,10 @@
 //! === prints                what that command prints, compared byte by byte
 //! ```
 
-use crate::{bash, root, Answer, Cluster, Database, Shim, KEYS};
+use crate::{bash, postgres_program, root, Answer, Cluster, Database, Shim, KEYS};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 
 struct Step {
     kind: String,
@@ -60,27 +61,57 @@ impl Stage {
 
     /// The same, whatever its end.
     pub fn try_command(&self, command: &str) -> std::process::Output {
-        let keys = self.shim.keys().display().to_string();
+        let environment = self.environment();
+        let environment: Vec<(&str, &str)> = environment
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        bash(&self.here(command), &environment)
+    }
+
+    /// What a reader's terminal has: the programs, and the test's own server and database.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        let programs = Path::new(&postgres_program("psql")).with_file_name("");
         let path = format!(
-            "{}:{}",
+            "{}:{}:{}",
             root().join("bin").display(),
-            std::env::var("PATH").unwrap_or_default()
+            std::env::var("PATH").unwrap_or_default(),
+            programs.display()
         );
-        bash(
-            &command
-                .replace("http://127.0.0.1:8080", &self.shim.url())
-                .replace("/tmp/keys.yaml", &keys),
-            &[
-                ("B", &self.shim.url()),
-                ("PATH", &path),
-                ("KSLATE_SERVER", &self.shim.url()),
-                ("KSLATE_LISTEN", &self.shim.address().to_string()),
-                ("KSLATE_APIKEYS", &keys),
-                ("DATABASE_URL", &self.database.url("kslate")),
-            ],
-        )
+        vec![
+            ("B", self.shim.url()),
+            ("PATH", path),
+            ("KSLATE_SERVER", self.shim.url()),
+            ("KSLATE_LISTEN", self.shim.address().to_string()),
+            ("KSLATE_APIKEYS", self.shim.keys().display().to_string()),
+            ("DATABASE_URL", self.database.url("kslate")),
+        ]
+    }
+
+    /// A reader's command with the test's own server, key file and folder for what lies in /tmp.
+    pub(crate) fn here(&self, command: &str) -> String {
+        let keys = self.shim.keys().display().to_string();
+        command
+            .replace(SERVER, &self.shim.url())
+            .replace("/tmp/", &self.tmp())
+            .replace(&format!("{}keys.yaml", self.tmp()), &keys)
+    }
+
+    /// What the test's own server, key file and folder are called on the reader's side.
+    pub fn there(&self, printed: &str) -> String {
+        let keys = self.shim.keys().display().to_string();
+        printed
+            .replace(&self.shim.url(), SERVER)
+            .replace(&keys, "/tmp/keys.yaml")
+            .replace(&self.tmp(), "/tmp/")
+    }
+
+    fn tmp(&self) -> String {
+        format!("{}/", self.database.cluster().dir().display())
     }
 }
+
+const SERVER: &str = "http://127.0.0.1:8080";
 
 /// Plays `tests/manual/<page>.txt`; the first difference fails the test and tells the line.
 pub fn page(page: &str) -> Stage {
