@@ -34,6 +34,7 @@ unsafe extern "C-unwind" {
         argument: pg_sys::Datum,
     );
     fn CacheInvalidateRelcacheByRelid(relation: pg_sys::Oid);
+    fn AcceptInvalidationMessages();
 }
 
 /// Called by PostgreSQL in the middle of anything: it only counts.
@@ -56,6 +57,9 @@ pub fn generation() -> u64 {
 
 /// The class in force under this name; NOT_FOUND where there is none.
 pub fn class(session: &Session, storage: Storage, name: &str) -> Outcome<Rc<Class>> {
+    // A transaction that has its locks already would not look: a right taken away is gone there too.
+    // SAFETY: what every taking of a lock does.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| AcceptInvalidationMessages()) };
     if SEEN.get() != GENERATION.get() {
         CLASSES.with_borrow_mut(HashMap::clear);
         SEEN.set(GENERATION.get());
@@ -79,7 +83,6 @@ pub fn class(session: &Session, storage: Storage, name: &str) -> Outcome<Rc<Clas
                 Code::Unavailable,
                 format!("the stored definition of {name} cannot be read by this version of kslate"),
             )
-            .with("retry_after_seconds", 1)
         })?);
         if GENERATION.get() == before {
             CLASSES.with_borrow_mut(|classes| classes.insert(name.to_owned(), class.clone()));
@@ -125,6 +128,5 @@ fn check_storage_version(session: &Session) -> Outcome<()> {
         format!(
             "the storage of kslate is at version {version}, this library needs {STORAGE_VERSION}: run ALTER EXTENSION kslate UPDATE and SELECT kslate_setup()"
         ),
-    )
-    .with("retry_after_seconds", 1))
+    ))
 }

@@ -139,7 +139,6 @@ fn save(
             Code::Busy,
             "another checkpoint was saved meanwhile; send the same request again",
         )
-        .with("retry_after_seconds", 1)
     })?;
     let saved = Saved {
         role: role.to_owned(),

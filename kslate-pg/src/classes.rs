@@ -48,7 +48,7 @@ fn orphaned(call: &Call, class: &str, difference: &Difference) -> Outcome<Option
     let (first, last) = (format!("{class}/"), format!("{class}0"));
     let uses = |statement, name: &str| -> Outcome<i64> {
         let parameters = [text(&first), text(&last), text(name)];
-        let rows = call.session.write(statement, &parameters)?;
+        let rows = call.session.read_latest(statement, &parameters)?;
         rows.first().map_or(Ok(0), |row| row.need(0))
     };
     let records = |count: i64| {
@@ -149,10 +149,11 @@ impl Applied {
     }
 }
 
+/// Works on what is committed now, whatever the isolation level: an older snapshot would not show what a change orphans.
 fn apply(call: &Call, class: &Class, source: &str, dry_run: bool) -> Outcome<Applied> {
     let rows = call
         .session
-        .write(&store::CLASS_GET, &[text(&class.name), None])?;
+        .read_latest(&store::CLASS_GET, &[text(&class.name), None])?;
     let present = match rows.first() {
         None => None,
         Some(row) => {
@@ -219,7 +220,8 @@ fn apply(call: &Call, class: &Class, source: &str, dry_run: bool) -> Outcome<App
         text(&call.caller.identity),
         time(now),
     ];
-    call.session.write(&store::CLASS_INSERT, &parameters)?;
+    call.session
+        .write_latest(&store::CLASS_INSERT, &parameters)?;
     Ok(applied)
 }
 
@@ -230,7 +232,7 @@ fn adjust_claims(call: &Call, old: &Class, new: &Class, now: Time) -> Outcome<()
     for task in old.fields.iter().filter(|field| field.mode == Mode::Task) {
         if !is_task(new, &task.name) {
             call.session
-                .write(&store::TASK_DROP, &[text(&new.name), text(&task.name)])?;
+                .write_latest(&store::TASK_DROP, &[text(&new.name), text(&task.name)])?;
         }
     }
     for task in new.fields.iter().filter(|field| field.mode == Mode::Task) {

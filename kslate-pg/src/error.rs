@@ -150,6 +150,11 @@ impl Failure {
         for (key, json) in &self.rest {
             add(key, json);
         }
+        // Both say that the same request may be sent again, and so say when.
+        let again = matches!(self.code, Code::Busy | Code::Unavailable);
+        if again {
+            add("retry_after_seconds", "1");
+        }
         body.push('}');
         body
     }

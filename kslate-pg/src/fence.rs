@@ -3,8 +3,8 @@
 use kslate_class::Field;
 use pgrx::Uuid;
 
-use crate::claim::{is_live, state, Lease};
 use crate::error::{Code, Failure, Outcome};
+use crate::lease::{is_live, state, Lease};
 use crate::scope::Scope;
 use crate::spi::text;
 use crate::store;

@@ -113,7 +113,7 @@ pub fn array(elements: &[Element]) -> String {
 fn claim_json(row: &Row, now: Time) -> Outcome<String> {
     let state: String = row.need(1)?;
     let expires_at: Option<Time> = row.get(6);
-    let live = expires_at.is_some_and(|expires| crate::claim::is_live(&state, expires, now));
+    let live = expires_at.is_some_and(|expires| crate::lease::is_live(&state, expires, now));
     Ok(format!(
         "{{\"state\":{},\"live\":{live},\"owner\":{},\"role\":{},\"epoch\":{},\"claimed_at\":{},\"expires_at\":{}}}",
         json_text(&state),

@@ -33,8 +33,7 @@ impl Storage {
                 return Err(Failure::new(
                     Code::Unavailable,
                     "kslate has no storage in this database: run SELECT kslate_setup() as a superuser",
-                )
-                .with("retry_after_seconds", 1));
+                ));
             }
             let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_namespace>(tuple);
             let owner = (*form).nspowner;
@@ -73,8 +72,7 @@ impl Storage {
             return Err(Failure::new(
                 Code::Unavailable,
                 "the owner of schema kslate must be a NOLOGIN role without any membership: run SELECT * FROM kslate_doctor()",
-            )
-            .with("retry_after_seconds", 1));
+            ));
         }
         Ok(())
     }
@@ -127,8 +125,33 @@ impl Drop for Guard {
     }
 }
 
+/// While it lives, names are looked up as our statements expect, with the caller's own rights.
+pub struct PinnedPath(i32);
+
+impl PinnedPath {
+    /// Pins the search_path, and keeps notices of our scripts to ourselves.
+    pub fn pin() -> PinnedPath {
+        // SAFETY: undone on drop, and by the abort of the transaction after an ERROR.
+        unsafe {
+            let level = pg_sys::NewGUCNestLevel();
+            set(c"search_path", c"pg_catalog, pg_temp");
+            set(c"client_min_messages", c"warning");
+            PinnedPath(level)
+        }
+    }
+}
+
+impl Drop for PinnedPath {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: ends the level that `pin` began.
+            unsafe { pg_sys::AtEOXact_GUC(true, self.0) };
+        }
+    }
+}
+
 /// Sets a parameter until the nest level ends.
-pub unsafe fn set(name: &CStr, value: &CStr) {
+unsafe fn set(name: &CStr, value: &CStr) {
     // SAFETY: both are C strings; the value is a constant that PostgreSQL accepts.
     unsafe {
         pg_sys::set_config_option(

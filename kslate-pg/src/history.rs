@@ -58,7 +58,7 @@ pub fn ended_by_grant(
     live: bool,
     ended: Option<String>,
 ) -> Option<String> {
-    if was != crate::claim::state::CLAIMED {
+    if was != crate::lease::state::CLAIMED {
         return ended;
     }
     let how = match (same_owner, live) {

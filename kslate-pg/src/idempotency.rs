@@ -84,7 +84,6 @@ impl Request {
                     Code::Unavailable,
                     "a remembered answer cannot be read by this version",
                 )
-                .with("retry_after_seconds", 1)
             });
         }
         let failure = Failure::new(
@@ -116,7 +115,18 @@ impl Request {
             text(&json_text(answer)),
             time(now),
         ];
-        call.session.write(&store::KEY_INSERT, &parameters)?;
+        if call
+            .session
+            .write(&store::KEY_INSERT, &parameters)?
+            .changed()
+            == 0
+        {
+            // Two requests at once with one key, on no common record lock (claim next, class apply): the first one wins.
+            return Err(Failure::new(
+                Code::Busy,
+                "another request with the same key was answered meanwhile; send the same request again",
+            ));
+        }
         Ok(())
     }
 }

@@ -178,11 +178,18 @@ impl Scope<'_> {
         if let Some(role) = needed.iter().find(|role| self.roles.contains(role)) {
             return Ok(role.clone());
         }
-        let message = format!(
-            "{doing} needs one of: {}; you hold: {}",
-            needed.join(", "),
-            self.roles.join(", ")
-        );
+        let held = self.roles.join(", ");
+        let message = if needed.is_empty() {
+            format!(
+                "{doing} needs a role that {} does not name; you hold: {held}",
+                self.class.name
+            )
+        } else {
+            format!(
+                "{doing} needs one of: {}; you hold: {held}",
+                needed.join(", ")
+            )
+        };
         let failure = self.about(Failure::new(Code::ScopeDenied, message));
         let failure = match field {
             Some(field) => failure.field(field),

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use pgrx::prelude::*;
 
 use crate::error::{Code, Failure, Outcome};
-use crate::guard::{Guard, Storage};
+use crate::guard::{Guard, PinnedPath, Storage};
 use crate::spi::Session;
 
 /// The storage version that this library works on: the number of migrations.
@@ -33,7 +33,7 @@ fn kslate_setup() -> i32 {
                 "kslate_setup() needs a superuser",
             ));
         }
-        let _path = SearchPath::pin();
+        let _path = PinnedPath::pin();
         let extension = extension_schema()?;
         script(ROLES, &extension)?;
         let storage = Storage::find()?;
@@ -122,28 +122,4 @@ fn script(sql: &str, extension: &str) -> Outcome<()> {
 
 fn c_text(sql: &str) -> Outcome<CString> {
     CString::new(sql).map_err(|_| Failure::new(Code::Unavailable, "a SQL file contains NUL"))
-}
-
-/// While it lives, names are looked up in pg_catalog only: our files qualify all others.
-struct SearchPath(i32);
-
-impl SearchPath {
-    fn pin() -> SearchPath {
-        // SAFETY: undone on drop, and by the abort of the transaction after an ERROR.
-        unsafe {
-            let level = pg_sys::NewGUCNestLevel();
-            crate::guard::set(c"search_path", c"pg_catalog, pg_temp");
-            crate::guard::set(c"client_min_messages", c"warning");
-            SearchPath(level)
-        }
-    }
-}
-
-impl Drop for SearchPath {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // SAFETY: ends the level that `pin` began.
-            unsafe { pg_sys::AtEOXact_GUC(true, self.0) };
-        }
-    }
 }

@@ -135,6 +135,24 @@ impl Session {
         statement: &Statement,
         parameters: &[Parameter],
     ) -> Outcome<Rows<'_>> {
+        self.execute_latest(statement, parameters, true)
+    }
+
+    /// Executes a statement that writes after what is committed now, whatever the isolation level.
+    pub fn write_latest(
+        &self,
+        statement: &Statement,
+        parameters: &[Parameter],
+    ) -> Outcome<Rows<'_>> {
+        self.execute_latest(statement, parameters, false)
+    }
+
+    fn execute_latest(
+        &self,
+        statement: &Statement,
+        parameters: &[Parameter],
+        read_only: bool,
+    ) -> Outcome<Rows<'_>> {
         let plan = statement.plan()?;
         let (mut values, nulls) = split(parameters);
         // SAFETY: the plan takes as many parameters as it declares; the snapshot is registered while it is used.
@@ -146,8 +164,8 @@ impl Session {
                 nulls.as_ptr(),
                 snapshot,
                 ptr::null_mut(),
+                read_only,
                 true,
-                false,
                 0,
             );
             pg_sys::UnregisterSnapshot(snapshot);

@@ -162,6 +162,8 @@ statements! {
             queued_at = coalesce($9, c.queued_at), version = c.version + $10
           from r where c.record = $1 and c.field = $2
           returning c.epoch, c.version, c.record_version";
+    /// A task's value was changed by hand: its version is the claim's too.
+    CLAIM_FOLLOWS(TEXT, TEXT) c"update kslate.claim set version = version + 1 where record = $1 and field = $2";
     /// The task's value, at the record version that UNCLAIM made:
     /// record, field, value, version, author, role, evidence, record_version, changed_at
     RESULT(TEXT, TEXT, JSONB, INT8, TEXT, TEXT, TEXT, INT8, TIME)
@@ -170,6 +172,98 @@ statements! {
           on conflict (record, field) do update set value = excluded.value, version = excluded.version,
             author = excluded.author, role = excluded.role, evidence = excluded.evidence,
             record_version = excluded.record_version, changed_at = excluded.changed_at";
+}
+
+// Claim next. The columns are those of LOCK_CLAIM, then record and recheck_at. Record and claim are locked both: locking the
+// record only would judge the claim as the snapshot shows it, and grant it twice.
+statements! {
+    /// class, field, now: the lease whose recheck_at is earliest, of those that are due
+    NEXT_LAPSED(TEXT, TEXT, TIME)
+        c"select r.version, c.state, c.owner, c.role, c.claim_id, c.epoch, c.lease_seconds, c.expires_at, c.version, c.ended,
+            c.record, c.recheck_at
+          from kslate.claim c join kslate.record r on r.record = c.record
+          where c.class = $1 and c.field = $2 and c.state = 'claimed' and c.recheck_at <= $3
+          order by c.recheck_at limit 1 for no key update of r, c skip locked";
+    /// class, field: the task that was queued first
+    NEXT_OPEN(TEXT, TEXT)
+        c"select r.version, c.state, c.owner, c.role, c.claim_id, c.epoch, c.lease_seconds, c.expires_at, c.version, c.ended,
+            c.record, c.recheck_at
+          from kslate.claim c join kslate.record r on r.record = c.record
+          where c.class = $1 and c.field = $2 and c.state = 'open'
+          order by c.queued_at, c.record limit 1 for no key update of r, c skip locked";
+    RECHECK(TEXT, TEXT) c"update kslate.claim set recheck_at = expires_at where record = $1 and field = $2";
+    /// class, field, now, filter as lists, how many to look at, how many to give
+    MATCHING_LAPSED(TEXT, TEXT, TIME, JSONB, INT8, INT8)
+        c"select c.record from (
+            select record, expires_at from kslate.claim
+            where class = $1 and field = $2 and state = 'claimed' and recheck_at <= $3
+            order by recheck_at limit $5) c
+          where c.expires_at <= $3 and not exists (
+            select from jsonb_each($4) w (field, wanted)
+            where not exists (
+              select from jsonb_array_elements(w.wanted) any_of (value)
+              where any_of.value = coalesce(
+                (select f.value from kslate.field f where f.record = c.record and f.field = w.field), 'null')))
+          order by c.expires_at limit $6";
+    MATCHING_OPEN(TEXT, TEXT, TIME, JSONB, INT8, INT8)
+        c"select c.record from (
+            select record, queued_at from kslate.claim
+            where class = $1 and field = $2 and state = 'open' and $3 is not null
+            order by queued_at, record limit $5) c
+          where not exists (
+            select from jsonb_each($4) w (field, wanted)
+            where not exists (
+              select from jsonb_array_elements(w.wanted) any_of (value)
+              where any_of.value = coalesce(
+                (select f.value from kslate.field f where f.record = c.record and f.field = w.field), 'null')))
+          order by c.queued_at, c.record limit $6";
+    TRY_LOCK(TEXT, TEXT)
+        c"select r.version, c.state, c.owner, c.role, c.claim_id, c.epoch, c.lease_seconds, c.expires_at, c.version, c.ended,
+            c.record, c.recheck_at
+          from kslate.record r, kslate.claim c
+          where r.record = $1 and c.record = $1 and c.field = $2 for no key update of r, c skip locked";
+    MATCHES(TEXT, JSONB)
+        c"select true where not exists (
+            select from jsonb_each($2) w (field, wanted)
+            where not exists (
+              select from jsonb_array_elements(w.wanted) any_of (value)
+              where any_of.value = coalesce(
+                (select f.value from kslate.field f where f.record = $1 and f.field = w.field), 'null')))";
+}
+
+// Blame.
+statements! {
+    BLAME_FIELD(TEXT, TEXT)
+        c"select value, version, author, role, evidence, record_version, changed_at
+          from kslate.field where record = $1 and field = $2";
+    BLAME_ENTRIES(TEXT, TEXT, INT8)
+        c"select seq, author, role, evidence, record_version, added_at from kslate.entry
+          where record = $1 and field = $2 and seq > $3 order by seq limit 100";
+    BLAME_ENTRIES_TAIL(TEXT, TEXT, INT8)
+        c"select * from (select seq, author, role, evidence, record_version, added_at from kslate.entry
+            where record = $1 and field = $2 and $3 is null order by seq desc limit 100) newest order by seq";
+    /// For each top-level key of the present object, the last version that changed it.
+    BLAME_KEYS(TEXT, TEXT)
+        c"with versions as (
+            select version, value, author, role, evidence, record_version, changed_at from kslate.history
+            where record = $1 and field = $2 and version is not null
+            union all
+            select 1, value -> $2, author, role, evidence, record_version, changed_at from kslate.history
+            where record = $1 and record_version = 0 and value ? $2),
+          steps as (
+            select k.key, v.*, v.value -> k.key as now_,
+              lag(v.value) over (partition by k.key order by v.version) -> k.key as before_
+            from versions v,
+              (select jsonb_object_keys(f.value) from kslate.field f where f.record = $1 and f.field = $2) k (key))
+          select distinct on (key) key, version, author, role, evidence, record_version, changed_at
+          from steps where now_ is distinct from before_ order by key, version desc";
+    /// record, field, version
+    FIELD_AT(TEXT, TEXT, INT8)
+        c"select value, author, role, evidence, record_version, changed_at from kslate.history
+          where record = $1 and field = $2 and version = $3
+          union all
+          select value -> $2, author, role, evidence, record_version, changed_at from kslate.history
+          where record = $1 and record_version = 0 and $3 = 1 and value ? $2";
 }
 
 // Checkpoints.

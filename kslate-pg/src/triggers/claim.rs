@@ -3,11 +3,11 @@
 use kslate_class::Mode;
 use pgrx::{pg_sys, Uuid};
 
-use super::field::{class_of, no_record};
+use super::field::{class_of, made_by_before, no_record, tampered};
 use super::{immutable, Event, Fired};
-use crate::claim::{new_claim_id, state};
 use crate::error::{Failure, Outcome};
 use crate::history::{self, Entry};
+use crate::lease::{new_claim_id, state};
 use crate::scope::Call;
 use crate::spi::{int, opt_text, text, time, uuid, Row, Session};
 use crate::store;
@@ -54,10 +54,23 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
             ));
         }
     }
+    if !counts_are_kept(&old, &new) {
+        return Err(immutable(
+            "epoch, version and record_version of a claim are counted by kslate: leave them out of your UPDATE",
+        ));
+    }
     if same(&old, &new) {
-        return Ok(fired.pass());
+        return Ok(fired.pass_old());
     }
     let record: String = new.need(RECORD)?;
+    let is = new
+        .get::<String>(STATE)
+        .ok_or_else(|| Failure::missing("state"))?;
+    if ![state::OPEN, state::CLAIMED, state::COMPLETED].contains(&is.as_str()) {
+        return Err(Failure::malformed(
+            "state must be open, claimed or completed",
+        ));
+    }
     let call = Call::open(None)?;
     let rows = call.session.write(&store::BUMP_RECORD, &[text(&record)])?;
     let record_version: i64 = rows.first().ok_or_else(|| no_record(&record))?.need(0)?;
@@ -66,7 +79,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
     drop(call);
 
     let now = Time::now();
-    let (was, is) = (old.need::<String>(STATE)?, new.need::<String>(STATE)?);
+    let was: String = old.need(STATE)?;
     let reason = new
         .get::<String>(REASON)
         .filter(|r| Some(r) != old.get::<String>(REASON).as_ref());
@@ -149,7 +162,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
     Ok(fired.pass_with(&columns))
 }
 
-/// Nothing that counts was changed.
+/// Nothing that anybody may change was changed.
 fn same(old: &Row, new: &Row) -> bool {
     let times = [CLAIMED_AT, EXPIRES_AT, QUEUED_AT];
     [STATE, OWNER, ROLE, REASON]
@@ -159,12 +172,14 @@ fn same(old: &Row, new: &Row) -> bool {
             .iter()
             .all(|c| old.get::<Time>(*c) == new.get::<Time>(*c))
         && old.get::<Uuid>(CLAIM_ID) == new.get::<Uuid>(CLAIM_ID)
-        && old.get::<i64>(EPOCH) == new.get::<i64>(EPOCH)
-        && old.get::<i64>(VERSION) == new.get::<i64>(VERSION)
-        && old.get::<i64>(RECORD_VERSION) == new.get::<i64>(RECORD_VERSION)
         && old.get::<i32>(LEASE_SECONDS) == new.get::<i32>(LEASE_SECONDS)
-        && old.get::<String>(ENDED) == new.get::<String>(ENDED)
-        && old.get::<Time>(RECHECK_AT) == new.get::<Time>(RECHECK_AT)
+}
+
+/// Epoch and versions are kslate's to count: naming another one is refused, rather than ignored.
+fn counts_are_kept(old: &Row, new: &Row) -> bool {
+    [EPOCH, VERSION, RECORD_VERSION]
+        .iter()
+        .all(|count| old.get::<i64>(*count) == new.get::<i64>(*count))
 }
 
 /// AFTER ROW: every change but a renewal by our code is a row of history.
@@ -181,23 +196,39 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     let granted = is == state::CLAIMED && old.get::<Uuid>(CLAIM_ID) != new.get::<Uuid>(CLAIM_ID);
     let versions = new.need::<i64>(VERSION)?.saturating_sub(old.need(VERSION)?);
     let counts = (was == state::COMPLETED) != (is == state::COMPLETED);
-    if epoch != old_epoch.saturating_add(i64::from(granted)) || versions != i64::from(counts) {
+    // Our code moves no record version for a renewal, a recheck_at that claim next moves up, or a version that follows a
+    // task's value changed by hand.
+    let silent = ours && record_version == before;
+    let counted = silent || versions == i64::from(counts);
+    if epoch != old_epoch.saturating_add(i64::from(granted)) || !counted {
         return Err(immutable(
             "epoch and version of a claim count its grants and results: change it through kslate, or without a trigger that sets them",
         ));
     }
+    let moved = [RECORD, FIELD, CLASS]
+        .iter()
+        .any(|key| old.get::<String>(*key) != new.get::<String>(*key));
+    if moved
+        || record_version < before
+        || (record_version == before && !ours && !(same(&old, &new) && counts_are_kept(&old, &new)))
+    {
+        return Err(tampered());
+    }
     if record_version == before {
-        // A renewal, or a recheck_at moved up by claim next.
         return Ok(fired.done());
     }
     let record: String = new.need(RECORD)?;
     let field: String = new.need(FIELD)?;
     let author: String = new.get(CHANGED_BY).unwrap_or_default();
     let changed_at: Time = new.need(CHANGED_AT)?;
+    let call = if ours { None } else { Some(Call::open(None)?) };
+    if let Some(call) = &call {
+        let by = new.get::<String>(CHANGED_BY);
+        made_by_before(call, &record, record_version, by, new.get(CHANGED_ROLE))?;
+    }
     if counts {
         // The value changes with it, and the field's trigger writes history. Our code has brought it along.
-        if !ours {
-            let call = Call::open(None)?;
+        if let Some(call) = &call {
             let class = class_of(&call.session, &fired, &record)?;
             if class
                 .field(&field)
@@ -239,10 +270,9 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
         took_over_from,
         reason: new.get(REASON),
     };
-    if ours {
-        history::append(&Session::open()?, &entry)?;
-    } else {
-        history::append(&Call::open(None)?.session, &entry)?;
+    match &call {
+        None => history::append(&Session::open()?, &entry)?,
+        Some(call) => history::append(&call.session, &entry)?,
     }
     Ok(fired.done())
 }

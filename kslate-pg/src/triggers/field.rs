@@ -48,28 +48,38 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
         let fresh = evidence.filter(|text| Some(text) != old.get::<String>(EVIDENCE).as_ref());
         (old.need::<i64>(VERSION)?.saturating_add(1), fresh)
     } else {
-        let rows = call.session.write(&store::LOCK_RECORD, &[text(&record)])?;
-        if rows.first().is_none() {
+        let locked = call.session.write(&store::LOCK_RECORD, &[text(&record)])?;
+        if locked.first().is_none() {
             return Err(no_record(&record));
         }
+        drop(locked);
         // INSERT … ON CONFLICT fires BEFORE INSERT and then BEFORE UPDATE: the record moves on once only.
         let rows = call
             .session
             .write(&store::FIELD_GET, &[text(&record), text(&field)])?;
-        if rows.first().is_some() {
-            return Ok(fired.pass());
+        if let Some(present) = rows.first() {
+            // This row never lands; it only must not fail on its way to the conflict.
+            let version = present.need::<i64>(0)?;
+            let author = call.caller.identity.clone();
+            drop(rows);
+            drop(call);
+            return Ok(fired.pass_with(&[
+                (VERSION, int(version)),
+                (RECORD_VERSION, int(0)),
+                (AUTHOR, text(&author)),
+                (ROLE, None),
+                (CHANGED_AT, time(Time::now())),
+            ]));
         }
         (1, new.get::<String>(EVIDENCE))
     };
     let class = class_of(&call.session, &fired, &record)?;
-    if class.field(&field).is_none() {
-        return Err(Failure::new(
-            Code::NotFound,
-            format!("{} has no field {field}", class.name),
-        )
-        .field(&field)
-        .record(&record));
-    }
+    let Some(definition) = class.field(&field) else {
+        let message = format!("{} has no field {field}", class.name);
+        return Err(Failure::new(Code::NotFound, message)
+            .field(&field)
+            .record(&record));
+    };
     if let Some(value) = new.get::<Jsonb>(VALUE) {
         value
             .checked_text()
@@ -77,6 +87,10 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
     }
     let rows = call.session.write(&store::BUMP_RECORD, &[text(&record)])?;
     let record_version: i64 = rows.first().ok_or_else(|| no_record(&record))?.need(0)?;
+    if definition.mode == Mode::Task {
+        call.session
+            .write(&store::CLAIM_FOLLOWS, &[text(&record), text(&field)])?;
+    }
     let author = call.caller.identity.clone();
     drop(rows);
     // The columns are allocated once the session is closed: its memory goes with it.
@@ -110,6 +124,14 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     }
     let record: String = new.need(RECORD)?;
     let field: String = new.need(FIELD)?;
+    let record_version: i64 = new.need(RECORD_VERSION)?;
+    if let Some(old) = &old {
+        let moved = old.get::<String>(RECORD).as_ref() != Some(&record)
+            || old.get::<String>(FIELD).as_ref() != Some(&field);
+        if moved || record_version <= old.need::<i64>(RECORD_VERSION)? {
+            return Err(tampered());
+        }
+    }
     let call = if ours { None } else { Some(Call::open(None)?) };
     let own_session;
     let session = match &call {
@@ -119,11 +141,20 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
             &own_session
         }
     };
+    if let Some(call) = &call {
+        let author = new.get::<String>(AUTHOR);
+        made_by_before(
+            call,
+            &record,
+            record_version,
+            author,
+            new.get::<String>(ROLE),
+        )?;
+    }
     let class = class_of(session, &fired, &record)?;
     if field == STATUS {
         gate(session, &class, &record, &new, old.as_ref())?;
     }
-    let record_version: i64 = new.need(RECORD_VERSION)?;
     // First values stand in the history row of the creation.
     if ours && record_version == 0 {
         return Ok(fired.done());
@@ -161,6 +192,28 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     }
     history::append(session, &entry)?;
     Ok(fired.done())
+}
+
+/// What the BEFORE trigger made for a hand-written row must have come through: another trigger may sort later.
+pub fn made_by_before(
+    call: &Call,
+    record: &str,
+    record_version: i64,
+    author: Option<String>,
+    role: Option<String>,
+) -> Outcome<()> {
+    let rows = call.session.write(&store::RECORD_GET, &[text(record)])?;
+    let most: i64 = rows.first().ok_or_else(|| no_record(record))?.need(0)?;
+    let own = author.as_ref() == Some(&call.caller.identity) && role.is_none();
+    if own && (1..=most).contains(&record_version) {
+        return Ok(());
+    }
+    Err(tampered())
+}
+
+/// A trigger of somebody else has set what only kslate sets.
+pub fn tampered() -> Failure {
+    immutable("keys, versions and authors are kslate's to set: take out the trigger that changes them (see kslate_doctor)")
 }
 
 /// `status` becomes `resolved` only when every role that the class requires has saved a checkpoint. Changes that leave it

@@ -191,6 +191,12 @@ impl Fired {
         pg_sys::Datum::from(self.new_tuple())
     }
 
+    /// Leaves the row as it was.
+    fn pass_old(&self) -> pg_sys::Datum {
+        // SAFETY: the data live while the trigger runs.
+        unsafe { pg_sys::Datum::from((*self.data).tg_trigtuple) }
+    }
+
     /// Lets the row pass with some columns set.
     fn pass_with(&self, columns: &[(usize, Parameter)]) -> pg_sys::Datum {
         // SAFETY: all arrays have as many elements as the relation has columns; the columns are our tables' own.
