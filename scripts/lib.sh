@@ -31,7 +31,7 @@ timed() {
   step "$label"
   # shellcheck disable=SC2016 # they expand in that shell
   "$BASH" -c 'while sleep 10 >/dev/null 2>&1; do [[ -d /proc/$1 ]] || exit; s=$((s + 10))
-    printf "    %d:%02d  %.90s\n" $((s / 60)) $((s % 60)) "$(tail -n 1 "$2" | tr -d "\r\033" | sed "s/^ *//")"; done' - $$ "$log" >&2 9>&- &
+    printf "    %d:%02d  %.90s\n" $((s / 60)) $((s % 60)) "$(tail -n 1 "$2" | tr -d "\r\033" | sed "s/^ *//")"; done' - $$ "$log" >&2 8>&- 9>&- &
   ticker=$!
   "$@" >"$log" 2>&1 </dev/null || status=$?
   { kill "$ticker" && wait "$ticker"; } 2>/dev/null || true
@@ -40,6 +40,16 @@ timed() {
     die "failed: $label" "the whole log: $log"
   fi
   if ((SECONDS - begun > 2)); then printf '    done in %d:%02d\n' $(((SECONDS - begun) / 60)) $(((SECONDS - begun) % 60)) >&2; fi
+}
+
+# one_at_a_time: waits until no other script of this checkout installs or builds; the lock goes with the process.
+one_at_a_time() {
+  mkdir -p "$ROOT/target"
+  exec 8>>"$ROOT/target/scripts.lock"
+  if command -v flock >/dev/null && ! flock -n 8; then
+    step "waiting for another make that installs or builds"
+    flock 8
+  fi
 }
 
 # The PostgreSQL majors that the extension has a feature for, newest first.
