@@ -102,3 +102,54 @@ pub enum LogFormat {
     /// One object a line, for programs.
     Json,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: ServeOptions,
+    }
+
+    fn parse(line: &str) -> Result<ServeOptions, clap::Error> {
+        Line::try_parse_from(["kslate"].into_iter().chain(line.split_whitespace()))
+            .map(|line| line.options)
+    }
+
+    #[test]
+    fn flags() {
+        let options = parse(
+            "--listen 127.0.0.1:0 --apikeys k.yaml --database-url postgresql:///k --pool 3 --prepare off --max-body 10 \
+             --max-connections 5 --log warn,kslate_http=debug --log-format json",
+        )
+        .expect("good flags");
+        assert_eq!(options.listen, "127.0.0.1:0");
+        assert_eq!(
+            (options.pool, options.max_body, options.max_connections),
+            (3, 10, 5)
+        );
+        assert_eq!(
+            (options.prepare, options.log_format),
+            (Switch::Off, LogFormat::Json)
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "--pool 0",
+            "--pool many",
+            "--max-connections 0",
+            "--prepare maybe",
+            "--log-format xml",
+            "--log kslate=loud",
+            "extra",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

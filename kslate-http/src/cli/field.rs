@@ -16,12 +16,13 @@ use super::Repeatable;
 #[command(after_help = "Examples:
   kslate set incidents/inc-111 status mitigating --expected-version 1
   kslate set incidents/inc-111 hypotheses '[\"replica lag\", \"the deploy\"]' --expected-version 0
-  kslate set incidents/inc-111 planned_action 'wait for replica 2' --expected-version 2 --evidence hypotheses@2
+  kslate set incidents/inc-111 planned_action 'wait' --expected-version 2 --evidence hypotheses@2
   kslate set incidents/inc-111 note 12 --string              the text \"12\", not the number
   kslate set incidents/inc-111 report --value-file - < report.json
 
-A cas field wants the version that the new value was decided on: the one that `kslate get` showed. 0 is a field that was never
-written. `--expected-version current` writes over whatever stands there now.")]
+A cas field wants the version that the new value was decided on: the one that `kslate get` showed.
+0 is a field that was never written. `--expected-version current` writes over whatever stands
+there now.")]
 pub struct Set {
     /// class/key
     record: String,

@@ -55,6 +55,7 @@ struct Shared {
     #[arg(
         long,
         global = true,
+        help_heading = "For all commands",
         env = "KSLATE_SERVER",
         value_name = "URL",
         default_value = "http://127.0.0.1:8080"
@@ -62,7 +63,7 @@ struct Shared {
     server: String,
 
     /// Print the server's JSON as it came
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "For all commands")]
     json: bool,
 }
 

@@ -16,7 +16,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
 
 use super::body::Body;
-use super::error::Error;
+use super::error::{shorten, Error};
 use super::query::Query;
 use super::Server;
 
@@ -91,7 +91,7 @@ fn media_type(headers: &HeaderMap, yaml_too: bool) -> Result<bool, Error> {
     let essence = parts.next().unwrap_or_default();
     for parameter in parts {
         if let Some(charset) = parameter.strip_prefix("charset=") {
-            if charset.trim_matches('"') != "utf-8" {
+            if !matches!(charset.trim_matches('"'), "utf-8" | "utf8") {
                 return Err(refused());
             }
         }
@@ -138,7 +138,7 @@ impl Asked {
             .unwrap_or_default();
         // Whether a name is good is the database's to say; here it only must not turn into two, or be cut short.
         if value.is_empty() || value.contains('/') || value.chars().any(char::is_control) {
-            return Err(Error::malformed(format!("{value:?} is no name of a {name}: a path has neither slashes nor control characters in its names")));
+            return Err(Error::malformed(format!("{:?} is no name of a {name}: names in a path have neither slashes nor control characters", shorten(value))));
         }
         Ok(value)
     }

@@ -3,14 +3,15 @@
 //! Every request is one call of one SQL function and so one transaction; none is ever left open.
 
 use std::error::Error as _;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use deadpool::managed::{Object, Pool, PoolError, TimeoutType, Timeouts};
 use deadpool::{Runtime, Status};
+use futures_util::TryStreamExt;
 use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::types::{IsNull, ToSql, Type};
-use tokio_postgres::Row;
 
 use super::connect::{because, Connection, Target};
 use super::error::Error;
@@ -19,6 +20,8 @@ use super::error::Error;
 const WAIT: Duration = Duration::from_secs(2);
 /// The database ends a statement after 10 s itself; this is for a database that no longer says anything.
 const SILENCE: Duration = Duration::from_secs(13);
+/// A page of large values could be more than this machine holds.
+const LARGEST_ANSWER: usize = 64 << 20;
 
 /// A statement: its rows have the answer's JSON as text, then a note for the shim (a cursor, a flag) or NULL.
 #[derive(Debug, Clone, Copy)]
@@ -194,29 +197,30 @@ async fn run(
     args: &[Arg],
 ) -> Result<Vec<Line>, Error> {
     connection.sound = false;
-    let rows = match tokio::time::timeout(SILENCE, query(connection, call, args)).await {
-        Err(_) => return Err(Error::timeout("the database has not answered at all")),
+    match tokio::time::timeout(SILENCE, query(connection, call, args)).await {
+        Err(_) => Err(Error::timeout("the database has not answered at all")),
         Ok(Err(error)) => {
             let (error, sound) = judge(&error);
             if sound {
                 connection.answered();
             }
-            return Err(error);
+            Err(error)
         }
-        Ok(Ok(rows)) => rows,
-    };
-    connection.answered();
-    rows.iter()
-        .map(line)
-        .collect::<Result<_, _>>()
-        .map_err(|error| Error::internal(because(&error)))
+        // The rest of the rows is still on its way: the connection stays marked, and goes.
+        Ok(Ok(None)) => Err(Error::answer_too_large()),
+        Ok(Ok(Some(lines))) => {
+            connection.answered();
+            Ok(lines)
+        }
+    }
 }
 
+/// The rows; None if they are too much.
 async fn query(
     connection: &mut Connection,
     call: Call,
     args: &[Arg],
-) -> Result<Vec<Row>, tokio_postgres::Error> {
+) -> Result<Option<Vec<Line>>, tokio_postgres::Error> {
     let Connection {
         client,
         schema,
@@ -224,32 +228,39 @@ async fn query(
         ..
     } = connection;
     let text = || call.sql.replace("{kslate}", schema);
-    let Some(kept) = kept else {
-        let typed: Vec<(&(dyn ToSql + Sync), Type)> = args
-            .iter()
-            .map(|arg| (arg as &(dyn ToSql + Sync), arg.type_of()))
-            .collect();
-        return client.query_typed(&text(), &typed).await;
-    };
-    let statement = match kept.get(call.sql) {
-        Some(statement) => statement.clone(),
+    let rows = match kept {
         None => {
-            let types: Vec<Type> = args.iter().map(Arg::type_of).collect();
-            let statement = client.prepare_typed(&text(), &types).await?;
-            kept.insert(call.sql, statement.clone());
-            statement
+            client
+                .query_typed_raw(&text(), args.iter().map(|arg| (arg, arg.type_of())))
+                .await?
+        }
+        Some(kept) => {
+            let statement = match kept.get(call.sql) {
+                Some(statement) => statement.clone(),
+                None => {
+                    let types: Vec<Type> = args.iter().map(Arg::type_of).collect();
+                    let statement = client.prepare_typed(&text(), &types).await?;
+                    kept.insert(call.sql, statement.clone());
+                    statement
+                }
+            };
+            client.query_raw(&statement, args).await?
         }
     };
-    let args: Vec<&(dyn ToSql + Sync)> =
-        args.iter().map(|arg| arg as &(dyn ToSql + Sync)).collect();
-    client.query(&statement, &args).await
-}
-
-fn line(row: &Row) -> Result<Line, tokio_postgres::Error> {
-    Ok(Line {
-        json: row.try_get(0)?,
-        note: row.try_get(1)?,
-    })
+    let mut rows = pin!(rows);
+    let (mut lines, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.try_next().await? {
+        let line = Line {
+            json: row.try_get(0)?,
+            note: row.try_get(1)?,
+        };
+        bytes += line.json.len();
+        if bytes > LARGEST_ANSWER {
+            return Ok(None);
+        }
+        lines.push(line);
+    }
+    Ok(Some(lines))
 }
 
 fn unreached(error: PoolError<super::connect::ConnectError>) -> Error {

@@ -171,11 +171,9 @@ impl Error {
 
     /// 404 for a path that no route has.
     pub fn no_route(path: &str) -> Self {
-        Self::plain(
-            "NOT_FOUND",
-            StatusCode::NOT_FOUND,
-            &format!("there is nothing at {path}; the routes are in /openapi.json"),
-        )
+        let path = shorten(path);
+        let message = format!("there is nothing at {path}; the routes are in /openapi.json");
+        Self::plain("NOT_FOUND", StatusCode::NOT_FOUND, &message)
     }
 
     /// 405; the router adds `Allow`.
@@ -267,6 +265,15 @@ impl Error {
         )
     }
 
+    /// 413, of what was asked for.
+    pub fn answer_too_large() -> Self {
+        Self::plain(
+            "PAYLOAD_TOO_LARGE",
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the answer would be larger than 64 MiB: ask for fewer with page_size or fields",
+        )
+    }
+
     /// 500. The body is completed with the request's id where that is known: [`internal_body`].
     pub fn internal(cause: impl Into<String>) -> Self {
         Self::plain("INTERNAL", StatusCode::INTERNAL_SERVER_ERROR, INTERNAL).because(cause)
@@ -313,6 +320,16 @@ pub fn internal_body(request_id: &str) -> String {
         ..Body::new("INTERNAL", INTERNAL)
     }
     .text()
+}
+
+/// What was sent, as far as it helps to see it again.
+pub fn shorten(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut short: String = characters.by_ref().take(80).collect();
+    if characters.next().is_some() {
+        short.push('…');
+    }
+    short
 }
 
 impl From<Fault> for Error {

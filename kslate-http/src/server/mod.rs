@@ -132,3 +132,42 @@ fn start_log(options: &ServeOptions) {
     // Only a second server in one process could find a log in place, and then it is used.
     let _ = tracing_subscriber::registry().with(lines).try_init();
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use tracing_subscriber::filter::Targets;
+
+    use super::*;
+
+    fn options(apikeys: Option<&str>, database_url: Option<&str>) -> ServeOptions {
+        ServeOptions {
+            listen: "127.0.0.1:0".to_owned(),
+            apikeys: apikeys.map(PathBuf::from),
+            database_url: database_url.map(str::to_owned),
+            pool: 1,
+            prepare: Switch::On,
+            max_body: 1,
+            max_connections: 1,
+            log: Targets::new(),
+            log_format: LogFormat::Text,
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_what_to_do() {
+        for (apikeys, url, word) in [
+            (None, Some("postgresql:///k"), "KSLATE_APIKEYS=keys.yaml"),
+            (Some("/nowhere/keys.yaml"), None, "DATABASE_URL"),
+            (
+                Some("/nowhere/keys.yaml"),
+                Some("postgresql:///k"),
+                "/nowhere/keys.yaml",
+            ),
+        ] {
+            let message = set_up(&options(apikeys, url)).err().unwrap_or_default();
+            assert!(message.contains(word), "{message}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Query parameters: each known, each at most once.
 
 use super::asked::decode;
-use super::error::Error;
+use super::error::{shorten, Error};
 use super::json;
 
 /// Versions, sequence numbers and ids stay below 2^53, so that no client's number loses a digit.
@@ -30,7 +30,8 @@ impl Query {
                     known.join(", ")
                 };
                 return Err(Error::malformed(format!(
-                    "unknown query parameter {name:?}; known: {known}"
+                    "unknown query parameter {:?}; known: {known}",
+                    shorten(&name)
                 )));
             }
             if sent.iter().any(|(seen, _)| *seen == name) {
@@ -58,7 +59,8 @@ impl Query {
             .map(|text| {
                 whole(&text).ok_or_else(|| {
                     Error::malformed(format!(
-                        "{name} must be a whole number from 0 on, not {text:?}"
+                        "{name} must be a whole number from 0 on, not {:?}",
+                        shorten(&text)
                     ))
                 })
             })
@@ -72,7 +74,8 @@ impl Query {
             Some("true") => Ok(true),
             Some("false") => Ok(false),
             Some(other) => Err(Error::malformed(format!(
-                "{name} must be true or false, not {other:?}"
+                "{name} must be true or false, not {:?}",
+                shorten(other)
             ))),
         }
     }
@@ -85,7 +88,8 @@ impl Query {
         let names: Vec<String> = text.split(',').map(str::to_owned).collect();
         if names.iter().any(String::is_empty) {
             return Err(Error::malformed(format!(
-                "{name} must be names with commas in between, not {text:?}"
+                "{name} must be names with commas in between, not {:?}",
+                shorten(&text)
             )));
         }
         Ok(Some(names))
@@ -114,7 +118,8 @@ impl Query {
                 .filter(|size| (1..=1000).contains(size))
                 .ok_or_else(|| {
                     Error::malformed(format!(
-                        "page_size must be a whole number from 1 to 1000, not {text:?}"
+                        "page_size must be a whole number from 1 to 1000, not {:?}",
+                        shorten(&text)
                     ))
                 }),
         }
