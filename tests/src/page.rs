@@ -349,3 +349,32 @@ pub fn pages() -> Vec<PathBuf> {
     pages.sort();
     pages
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_must_be_what_stands_there() {
+        for (printed, expected, same) in [
+            ("a\n", "a\n", true),
+            ("a  \n\n", "a\n", true),
+            ("a 17 s b\n", "a … s b\n", true),
+            ("a\nb\nc\nd\n", "a\n…\nd\n", true),
+            ("-[ RECORD 1 ]--+-----\n", "-[ RECORD 1 ]-+--\n", true),
+            ("a\nb\n", "a\n", false),
+            ("a\n", "a\nb\n", false),
+            ("a 17 s c\n", "a … s b\n", false),
+            ("ab\n", "a…ab\n", false),
+            ("version 2\n", "version 1\n", false),
+        ] {
+            assert_eq!(matches(printed, expected), same, "{printed:?} {expected:?}");
+        }
+    }
+
+    #[test]
+    fn times_and_ids_do_not_stand_in_a_page() {
+        let printed = "at 2026-11-29T14:40:12.123456+00:00, 2026-11-29 14:40:12+00 by 0b9a3d6e-2f0e-4f3e-9d0a-5c1f8c1d7a10 for another 12 s";
+        assert_eq!(steady(printed), "at …, … by … for another … s\n");
+    }
+}

@@ -2,24 +2,27 @@
 //! pages leave nothing out.
 
 use kslate_tests::page::{pages, play, Played};
-use kslate_tests::{root, Shim};
+use kslate_tests::{root, Cluster, Shim};
 use std::collections::BTreeSet;
 use std::fs;
+use std::panic::{catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
 /// Pages make database roles, which are the cluster's: one page after the other, and none leaves any.
 fn page(name: &str) -> Played {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock();
-    let played = play(&format!("docs/{name}.md"));
-    let database = &played.stage.database;
-    let made = "select coalesce(string_agg(quote_ident(rolname), ', '), '') from pg_roles
-         where rolname !~ '^(pg_.*|postgres|kslate(_(server|owner|gateway|user|reader|admin))?)$'";
-    let made = database.psql("kslate", made);
+    let played = catch_unwind(|| play(&format!("docs/{name}.md")));
+    let database = Cluster::shared().empty_database();
+    let made = database.psql(
+        "kslate",
+        "select string_agg(quote_ident(rolname), ', ') from pg_roles
+         where rolname !~ '^(pg_.*|postgres|kslate(_(server|owner|gateway|user|reader|admin))?)$'",
+    );
     if !made.is_empty() {
-        database.psql("kslate", &format!("drop owned by {made}; drop role {made}"));
+        database.psql("kslate", &format!("drop role {made}"));
     }
-    played
+    played.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 fn text(name: &str) -> String {
