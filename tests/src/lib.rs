@@ -23,6 +23,7 @@ pub mod play;
 mod repository;
 mod shim;
 pub mod sql;
+mod standby;
 mod wait;
 
 pub use checksum::{checksum, refused_in_sql, SqlRefusal};
@@ -33,4 +34,5 @@ pub use http::{exchange, Answer, Api};
 pub use repository::{bash, root};
 pub use shim::{Shim, KEYS};
 pub use sql::{Called, Refused, Session};
+pub use standby::Standby;
 pub use wait::{lock_waiters, until, until_async};

@@ -37,7 +37,11 @@ impl Session {
     }
 
     async fn open(database: &Database<'_>, role: &str, identity: Option<String>) -> Arc<Session> {
-        let client = database.connect(role).await;
+        Session::over(database.connect(role).await, identity).await
+    }
+
+    /// A session on a connection of one's own, which names an identity if it is a gateway's.
+    pub async fn over(client: Client, identity: Option<String>) -> Arc<Session> {
         let process = client
             .query_one("select pg_backend_pid()", &[])
             .await
