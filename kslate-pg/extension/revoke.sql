@@ -1,3 +1,13 @@
+-- A role named kslate has schema kslate first in its search_path once that is there: the functions would land among the tables.
+do $$
+begin
+  if exists (select from pg_catalog.pg_extension e where e.extname operator(pg_catalog.=) 'kslate'
+             and e.extnamespace operator(pg_catalog.=) pg_catalog.to_regnamespace('kslate')::pg_catalog.oid) then
+    raise exception 'schema kslate holds the tables of kslate; its functions need another one'
+      using hint = 'CREATE EXTENSION kslate SCHEMA public';
+  end if;
+end $$;
+
 -- EXECUTE is PUBLIC's by default. kslate_setup() grants it to the roles that may have it.
 do $$
 declare
