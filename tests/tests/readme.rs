@@ -75,29 +75,30 @@ fn psql(stage: &Stage, sql: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Line by line; `…` in the expected text stands for any run of characters, a line of its own for any lines.
+/// `…` in the expected text stands for anything; blanks at the ends of lines, which psql prints, do not count.
 fn matches(printed: &str, expected: &str) -> bool {
-    let mut rest = printed;
+    let trimmed = |text: &str| {
+        text.lines()
+            .map(str::trim_end)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let (printed, expected) = (trimmed(printed), trimmed(expected));
     let mut pieces = expected.split('…');
-    let first = pieces.next().unwrap_or_default();
-    let Some(after) = rest.strip_prefix(first) else {
+    let Some(mut rest) = printed.strip_prefix(pieces.next().unwrap_or_default()) else {
         return false;
     };
-    rest = after;
     let pieces: Vec<&str> = pieces.collect();
-    for (index, piece) in pieces.iter().enumerate() {
-        let last = index + 1 == pieces.len();
-        let found = if last {
-            rest.len()
-                .checked_sub(piece.len())
-                .filter(|at| rest[*at..] == **piece)
-        } else {
-            rest.find(piece)
+    let Some((last, between)) = pieces.split_last() else {
+        return rest.is_empty();
+    };
+    for piece in between {
+        let Some(at) = rest.find(piece) else {
+            return false;
         };
-        let Some(at) = found else { return false };
         rest = &rest[at + piece.len()..];
     }
-    rest.is_empty()
+    rest.ends_with(last)
 }
 
 fn blocks(markdown: &str) -> Vec<Block> {
