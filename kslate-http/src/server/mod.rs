@@ -8,6 +8,7 @@ mod asked;
 mod body;
 pub mod connect;
 mod db;
+mod drain;
 mod error;
 mod identity;
 mod json;

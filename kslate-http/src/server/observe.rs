@@ -6,12 +6,13 @@ use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{HeaderName, HeaderValue, CONTENT_TYPE};
+use axum::http::header::{HeaderName, HeaderValue, CONNECTION, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::answer::TookOver;
+use super::drain::Lent;
 use super::error::{internal_body, Refusal};
 use super::Server;
 
@@ -25,7 +26,15 @@ pub async fn observe(State(server): State<Server>, request: Request, next: Next)
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
 
+    let (request, lent) = Lent::lend(request);
     let mut response = next.run(request).await;
+    if let Some(lent) = lent {
+        if !lent.finish(server.limits.body).await {
+            response
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
 
     let refusal = response.extensions_mut().remove::<Refusal>();
     let took_over = response.extensions_mut().remove::<TookOver>().is_some();
