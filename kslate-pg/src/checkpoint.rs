@@ -224,7 +224,7 @@ fn kslate_checkpoint_load(
         if let (None, Some(id)) = (&row, checkpoint_id) {
             return Err(scope.about(Failure::new(
                 Code::NotFound,
-                format!("{record} has no checkpoint {id} of {role}; list them with kslate checkpoint list"),
+                format!("{record} has no checkpoint {id} of {role}; see kslate_checkpoint_list"),
             )));
         }
         let document: Option<Jsonb> = row.as_ref().and_then(|row| row.get(0));

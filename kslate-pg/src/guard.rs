@@ -3,6 +3,7 @@
 //! No function is SECURITY DEFINER, since pg_dump does not dump the owner of an extension's functions: after a restore such
 //! functions would belong to the restoring superuser, and still be executable by kslate_user.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
@@ -78,6 +79,18 @@ impl Storage {
     }
 }
 
+thread_local! {
+    /// How many guards live in this backend.
+    static LIVE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Is it our own code that executes the present statement? The owner's user id alone would not tell: a superuser can take
+/// it on by SET ROLE, and a restore can make a superuser the owner.
+pub fn is_ours(storage: Storage) -> bool {
+    // SAFETY: reads the backend's state.
+    LIVE.get() > 0 && unsafe { pg_sys::GetUserId() } == storage.owner
+}
+
 /// While it lives, statements run as the owner of schema kslate, with a pinned search_path and a bounded lock wait.
 pub struct Guard {
     user: pg_sys::Oid,
@@ -94,6 +107,7 @@ impl Guard {
         unsafe {
             pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
             let gucs = pg_sys::NewGUCNestLevel();
+            LIVE.set(LIVE.get() + 1);
             let guard = Guard {
                 user,
                 context,
@@ -114,6 +128,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        LIVE.set(LIVE.get().saturating_sub(1));
         // After an ERROR the abort of the (sub)transaction restores both.
         if !std::thread::panicking() {
             // SAFETY: puts back what `enter` found.

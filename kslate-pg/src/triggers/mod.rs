@@ -1,7 +1,7 @@
 //! Triggers: versions, history, the gate and immutability hold for whoever reaches the data.
 //!
-//! Our own code is known by its effective user, the owner of schema kslate, when a trigger is entered. It brings its versions
-//! along; for everybody else the BEFORE triggers make them. The AFTER triggers see the final row, whoever wrote it.
+//! Our own code is known by its live [`crate::guard::Guard`]. It brings its versions along; for everybody else the BEFORE
+//! triggers make them. The AFTER triggers see the final row, whoever wrote it.
 
 use std::ffi::{c_char, CStr};
 use std::ptr;
@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::error::{Code, Failure, Outcome};
-use crate::guard::Storage;
+use crate::guard::{is_ours, Storage};
 use crate::spi::{Parameter, Row};
 
 mod claim;
@@ -140,8 +140,7 @@ impl Fired {
 
     /// Is it our own code that writes?
     fn ours(&self) -> bool {
-        // SAFETY: reads the backend's state.
-        unsafe { pg_sys::GetUserId() == self.storage.owner }
+        is_ours(self.storage)
     }
 
     fn row_level(&self) -> bool {
