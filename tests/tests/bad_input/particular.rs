@@ -85,7 +85,6 @@ fn expected_versions() {
         ("true", "400 MALFORMED"),
         ("[1]", "400 MALFORMED"),
         ("{}", "400 MALFORMED"),
-        ("1e18", "400 MALFORMED"),
         ("123456789012345678901234567890", "400 MALFORMED"),
     ] {
         let table = everywhere.replace("$v", expected).replace("$e", error);
@@ -100,6 +99,7 @@ fn expected_versions() {
         diag PUT /fields/hypotheses {"value": 1, "expected_version": 0} => 409 VERSION_CONFLICT
         diag PUT /fields/hypotheses {"value": 1, "expected_version": 1e0} => 400 MALFORMED
         diag PUT /fields/hypotheses {"value": 1, "expected_version": 9007199254740992} => 400 MALFORMED
+        diag PUT /fields/hypotheses {"value": 1, "expected_version": 1e18} => 400 MALFORMED
         diag PATCH . {"changes": [{"field": "hypotheses", "value": 1}]} => 400 MALFORMED
         diag PATCH . {"changes": [{"field": "hypotheses", "value": 1, "expected_version": null}]} => 400 MALFORMED
         diag PATCH . {"changes": [{"field": "hypotheses", "value": 1, "expected_version": 0}]} => 409 VERSION_CONFLICT

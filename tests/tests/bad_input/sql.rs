@@ -1,7 +1,8 @@
 //! Hostile values through SQL: each is stored exactly or refused clearly, and nothing that was stored breaks a later read.
 
 use crate::{Stage, RECORD};
-use kslate_tests::checksum;
+use kslate_tests::{checksum, Answer};
+use serde_json::value::RawValue;
 
 /// A name, an SQL expression of type jsonb, and whether it may be stored.
 fn values() -> Vec<(&'static str, &'static str, bool)> {
@@ -87,6 +88,11 @@ const WAYS: [&str; 8] = [
      union all select from kslate_reopen('incidents/inc-1', 'remediation', identity => 'apikey:remediator')",
 ];
 
+/// A 200 whose body is JSON. Read without building it: it may nest deeper than a parser likes.
+fn reads(answer: &Answer) -> bool {
+    answer.status == 200 && serde_json::from_slice::<&RawValue>(&answer.body).is_ok()
+}
+
 #[test]
 fn every_value_by_every_way() {
     let stage = Stage::new();
@@ -117,25 +123,25 @@ fn every_value_by_every_way() {
                     }
                 }
             }
-            for read in [
-                "",
-                "/history?newest_first=true&page_size=3",
-                "/blame",
-                "/fields/hypotheses",
-                "/checkpoint",
+            for (token, read) in [
+                ("diag-token", ""),
+                ("diag-token", "/history?newest_first=true&page_size=3"),
+                ("diag-token", "/fields/hypotheses"),
+                (
+                    "w1-token",
+                    "/fields/actions_taken/entries?newest_first=true&page_size=1",
+                ),
+                ("w1-token", "/checkpoint"),
             ] {
-                let token = if read == "/checkpoint" {
-                    "w1-token"
-                } else {
-                    "diag-token"
-                };
                 let answer = stage.api(token).get(&format!("{RECORD}{read}"));
-                if answer.status != 200
-                    || serde_json::from_slice::<&serde_json::value::RawValue>(&answer.body).is_err()
-                {
+                if !reads(&answer) {
                     wrong.push(format!("{name}: GET {read} after {way}: {}", answer.status));
                 }
             }
+        }
+        let answer = api.get(&format!("{RECORD}/blame"));
+        if !reads(&answer) {
+            wrong.push(format!("{name}: GET /blame: {}", answer.status));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
