@@ -18,7 +18,6 @@ struct Claim {
     /// Not known after a grant by hand: its history names the hand, not the holder.
     owner: Option<String>,
     epoch: i64,
-    version: i64,
     record_version: i64,
 }
 
@@ -28,7 +27,6 @@ impl Default for Claim {
             state: "open",
             owner: None,
             epoch: 0,
-            version: 0,
             record_version: 0,
         }
     }
@@ -98,7 +96,6 @@ pub async fn assert_consistent(database: &Database<'_>) {
         let about = format!("claim on {record} {name}: {claim}");
         assert_eq!(claim["state"], want.state, "{about}");
         assert_eq!(claim["epoch"], want.epoch, "{about}");
-        assert_eq!(claim["version"], want.version, "{about}");
         assert_eq!(claim["record_version"], want.record_version, "{about}");
         if want.owner.is_some() {
             assert_eq!(claim["owner"], json!(want.owner), "{about}");
@@ -190,7 +187,6 @@ fn replay(row: &Value, record: &mut Replayed) {
                 "open"
             };
             claim.owner = None;
-            claim.version += 1;
         }
         "write" | "append" => {}
         other => panic!("unknown op {other}: {row}"),
