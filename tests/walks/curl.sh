@@ -15,7 +15,7 @@ as diag-token -X PUT $I/fields/planned_action -d '{"value":"roll back payments-a
 as diag-token -X PUT $I/fields/planned_action -d '{"value":"roll back payments-api","expected_version":0,"evidence":"hypotheses@1"}'
 
 echo "# Ann takes the work, says how far she is, and is never heard of again."
-answer=$(as ann-token -X POST $B/v1/classes/incidents/claim -d '{"field":"remediation","lease_seconds":2}'); echo "$answer"
+answer=$(as ann-token -X POST $B/v1/classes/incidents/claim -d '{"field":"remediation","lease_seconds":4}'); echo "$answer"
 anns=$(sed 's/.*"claim_id":"\([^"]*\)".*/\1/' <<<"$answer")
 as ann-token -X POST $I/fields/actions_taken/entries -d '{"value":"stopped the deploy pipeline","evidence":"planned_action@1"}'
 as ann-token -X PUT $I/checkpoint -d '{"document":{"goal":"stop the errors"}}'
@@ -28,7 +28,7 @@ as bob-token -X POST $B/v1/classes/incidents/claim -d '{"field":"remediation"}'
 echo "# Meanwhile the diagnoser learns that it was something else."
 as diag-token -X PUT $I/fields/hypotheses -d '{"value":"replica lag","expected_version":0}'
 as diag-token -X PATCH $I -d '{"changes":[{"field":"hypotheses","value":"replica lag","expected_version":1,"evidence":"graph 7"},{"field":"planned_action","value":"fail over to replica 2","expected_version":1,"evidence":"hypotheses@2"}]}'
-sleep 2
+sleep 4
 
 echo "# Bob takes over, and reads what he woke up to."
 answer=$(as bob-token -X POST $B/v1/classes/incidents/claim -d '{"field":"remediation","lease_seconds":60}'); echo "$answer"

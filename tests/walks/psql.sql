@@ -15,7 +15,7 @@ select version from kslate_write('incidents/inc-4471', 'planned_action', '"roll 
 
 \echo Ann takes the work, says how far she is, and is never heard of again.
 set role "remediator/ann";
-select * from kslate_claim_next('incidents', 'remediation', lease_seconds => 2) \gset ann_
+select * from kslate_claim_next('incidents', 'remediation', lease_seconds => 4) \gset ann_
 \echo :ann_owner holds :ann_record in epoch :ann_epoch
 select version from kslate_append('incidents/inc-4471', 'actions_taken', '"stopped the deploy pipeline"', evidence => 'planned_action@1');
 select checkpoint_id, record_version from kslate_checkpoint_save('incidents/inc-4471', '{"goal": "stop the errors"}');
@@ -32,7 +32,7 @@ set role diagnoser;
 select version from kslate_write('incidents/inc-4471', 'hypotheses', '"replica lag"', expected_version => 0);
 select version from kslate_write('incidents/inc-4471', 'hypotheses', '"replica lag"', expected_version => 1, evidence => 'graph 7');
 select version from kslate_write('incidents/inc-4471', 'planned_action', '"fail over to replica 2"', expected_version => 1, evidence => 'hypotheses@2');
-select pg_sleep(2);
+select pg_sleep(4);
 
 \echo Bob takes over, and reads what he woke up to.
 set role "remediator/bob";
