@@ -17,7 +17,7 @@ where state = 'claimed';
 -- Leases that have run out and that nobody has taken over yet.
 create or replace view kslate.lapsed as
 select record, field, class, owner, role, epoch, claimed_at, expires_at,
-       date_trunc('second', clock_timestamp() - expires_at) as lapsed_for
+       case when isfinite(expires_at) then date_trunc('second', clock_timestamp() - expires_at) end as lapsed_for
 from kslate.claim
 where state = 'claimed' and expires_at <= clock_timestamp();
 
