@@ -1,5 +1,4 @@
 -- Who may do what. PUBLIC may do nothing. Run by kslate_setup() each time, as the caller, a superuser.
--- @extension@ is the quoted schema of the extension.
 
 revoke all on schema kslate from public;
 revoke all on all tables in schema kslate from public;

@@ -1,5 +1,7 @@
 -- The triggers: versions, history, the gate, immutability. Run by kslate_setup() each time, whatever the storage version:
--- DROP EXTENSION CASCADE takes them away and leaves the tables. @extension@ is the quoted schema of the extension.
+-- DROP EXTENSION CASCADE takes them away and leaves the tables. The mark before
+-- the functions' names stands for the quoted schema of the extension. It must not occur in a comment or in quotes, where
+-- quoting would not help: a schema's name can contain anything.
 --
 -- None has a WHEN: a false WHEN costs more than a native function that returns at once. None is ENABLE ALWAYS: that would
 -- stop a logical subscriber and a data-only restore once a class requires more than it did.

@@ -17,6 +17,8 @@ const MIGRATIONS: &[&str] = &[include_str!("../../sql/001_tables.sql")];
 const ROLES: &str = include_str!("../../sql/roles.sql");
 const VIEWS: &str = include_str!("../../sql/views.sql");
 const TRIGGERS: &str = include_str!("../../sql/triggers.sql");
+/// What stands in the triggers' file for the quoted schema of the extension.
+const EXTENSION: &str = "@extension@";
 const RIGHTS: &str = include_str!("../../sql/rights.sql");
 
 /// Creates or migrates the storage of kslate in this database and returns its version. Run it again whenever you like: it
@@ -34,13 +36,12 @@ fn kslate_setup() -> i32 {
             ));
         }
         let _path = PinnedPath::pin();
-        let extension = extension_schema()?;
-        script(ROLES, &extension)?;
+        script(ROLES)?;
         let storage = Storage::find()?;
         check_owner(storage)?;
         migrate(storage)?;
-        script(TRIGGERS, &extension)?;
-        script(RIGHTS, &extension)?;
+        script(&TRIGGERS.replace(EXTENSION, &extension_schema()?))?;
+        script(RIGHTS)?;
         Ok(STORAGE_VERSION)
     })
 }
@@ -115,9 +116,8 @@ fn extension_schema() -> Outcome<String> {
     })
 }
 
-fn script(sql: &str, extension: &str) -> Outcome<()> {
-    let session = Session::open()?;
-    session.run_script(&c_text(&sql.replace("@extension@", extension))?)
+fn script(sql: &str) -> Outcome<()> {
+    Session::open()?.run_script(&c_text(sql)?)
 }
 
 fn c_text(sql: &str) -> Outcome<CString> {
