@@ -355,3 +355,49 @@ async fn a_plain_dba_and_a_statement_of_many_rows() {
     assert_eq!(crew.version().await, before);
     crew.consistent().await;
 }
+
+/// A hand may set any timestamp that PostgreSQL knows; everything that shows it goes on.
+#[tokio::test]
+async fn times_far_away_break_no_answer() {
+    let crew = Crew::new().await;
+    let id = crew.claim(60).await;
+    for (expires, live) in [
+        ("infinity", true),
+        ("290000-01-01", true),
+        ("-infinity", false),
+        ("4000-01-01 BC", false),
+    ] {
+        set(&crew, &format!("expires_at = '{expires}'")).await;
+        for view in ["claims_now", "lapsed", "gates", "timeline"] {
+            crew.dba.run(&format!("select * from kslate.{view}")).await;
+        }
+        let rows = crew
+            .other
+            .rows("fields", "'incidents/inc-1', array['remediation']")
+            .await
+            .expect("one row");
+        assert_eq!(rows[0]["claim"]["live"], live, "{expires}");
+        if live {
+            let held = crew
+                .other
+                .refused("HELD", "claim", "'incidents/inc-1', 'remediation'")
+                .await;
+            assert!(held["retry_after_seconds"].as_i64() > Some(60), "{held}");
+        } else {
+            crew.worker
+                .refused(
+                    "LEASE_LOST",
+                    "renew",
+                    &format!("'incidents/inc-1', 'remediation', {id}"),
+                )
+                .await;
+        }
+        crew.consistent().await;
+    }
+    let taken = crew
+        .other
+        .ok("claim", "'incidents/inc-1', 'remediation'")
+        .await;
+    assert_eq!(taken["took_over_from"], "apikey:remediator/worker-1");
+    crew.consistent().await;
+}

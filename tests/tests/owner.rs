@@ -140,3 +140,45 @@ async fn scenario_13_what_is_set_up_and_rolled_back_leaves_nothing() {
         .expect_err("it needs a superuser")
         .is("SCOPE_DENIED");
 }
+
+/// CREATE EXTENSION may choose any schema, and its owner may give it any name: none of them is read as SQL.
+#[tokio::test]
+async fn odd_schema_names_are_only_names() {
+    let cluster = own_cluster();
+    for name in [
+        "x\n; create table public.injected (); --",
+        "it's \"quoted\"",
+        "$$; create table public.injected (); --",
+        "@extension@",
+        "UPPER case",
+    ] {
+        let database = cluster.empty_database();
+        let dba = Session::login(&database, "postgres").await;
+        let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+        dba.run(&format!(
+            "create schema {quoted}; create extension kslate schema {quoted}"
+        ))
+        .await;
+        let setup = dba.sql(&format!("select {quoted}.kslate_setup()")).await;
+        assert_eq!(
+            dba.run("select count(*) from pg_class where relname = 'injected'")
+                .await,
+            "0",
+            "{name:?}"
+        );
+        assert_eq!(setup.expect("it is set up"), "1", "{name:?}");
+        dba.run(&format!(
+            "select {quoted}.kslate_setup();
+             select from {quoted}.kslate_class_apply(e'class: t\\nroles: {{ a: [pg:postgres] }}\\nfields: {{ note: {{ mode: lww, write: [a] }} }}');
+             select from {quoted}.kslate_create('t/x');
+             update kslate.field set value = '1'"
+        ))
+        .await;
+        let told = dba
+            .sql(&format!("select * from {quoted}.kslate_doctor()"))
+            .await
+            .expect("the doctor answers");
+        assert_eq!(told, "", "{name:?}");
+        kslate_tests::assert_consistent(&database).await;
+    }
+}

@@ -196,6 +196,17 @@ async fn merge_and_multi_row_statements_count_each_row() {
 }
 
 #[tokio::test]
+async fn copy_is_an_insert() {
+    let crew = Crew::new().await;
+    crew.dba
+        .run("copy kslate.field (record, field, value) from program 'printf \"incidents/inc-1\\thypotheses\\t[1]\\nincidents/inc-1\\tplanned_action\\t2\\n\"'")
+        .await;
+    assert_eq!(field(&crew, "hypotheses").await, "[1]|1|pg:postgres|-|-|1");
+    assert_eq!(crew.version().await, 2);
+    crew.consistent().await;
+}
+
+#[tokio::test]
 async fn entries_added_by_hand_are_counted() {
     let crew = Crew::new().await;
     crew.worker
