@@ -176,3 +176,85 @@ async fn after_a_cancelled_wait_the_session_is_itself_again() {
     assert_eq!(granted["epoch"], 1);
     crew.consistent().await;
 }
+
+/// An ERROR in the middle of our own statements, caught or not, leaves no trace of our rights: a hand after it is a hand.
+#[tokio::test]
+async fn after_an_error_in_our_statements_a_hand_is_a_hand() {
+    let crew = Crew::new().await;
+    let gateway = "set role kslate_server";
+    let diagnoser = "identity => 'apikey:diagnoser'";
+    let fails = [
+        // Refused by us; by a trigger below a statement of ours; by PostgreSQL below it; inside a trigger that a hand set off.
+        format!("perform from public.kslate_write('incidents/inc-1', 'hypotheses', '1', 9, {diagnoser})"),
+        format!("perform from public.kslate_write('incidents/inc-1', 'status', '\"resolved\"', 1, {diagnoser})"),
+        format!("perform from public.kslate_append('incidents/inc-1', 'actions_taken', '1', identity => 'apikey:remediator/worker-1')"),
+        "reset role; update kslate.field set value = '\"resolved\"' where field = 'status'".to_string(),
+        "reset role; update kslate.claim set state = 'claimed', owner = null where record = 'incidents/inc-1'".to_string(),
+        "reset role; insert into kslate.record (record) values ('incidents/inc-1')".to_string(),
+    ];
+    // Somebody holds the record when the append comes.
+    for (n, fail) in fails.iter().enumerate() {
+        let locked = fail.contains("kslate_append");
+        if locked {
+            crew.worker.run("begin").await;
+            crew.claim(60).await;
+        }
+        crew.dba
+            .run(&format!(
+                "set lock_timeout = '50ms'; {gateway};
+                 do $do$ begin begin {fail}; raise 'it did not fail'; exception when others then
+                   if sqlerrm = 'it did not fail' then raise; end if; end; end $do$; reset role; set lock_timeout = 0"
+            ))
+            .await;
+        if locked {
+            crew.worker.run("rollback").await;
+        }
+        let version = crew.version().await;
+        for forged in [
+            "insert into kslate.history (record, record_version, op, author, changed_at, login) values ('incidents/inc-1', 99, 'write', 'x', now(), 'x')",
+            "insert into kslate.checkpoint values ('incidents/inc-1', 9, 'remediator', '{}', 0, 'x', now())",
+            "update kslate.record set version = 99",
+            "delete from kslate.claim",
+        ] {
+            crew.dba.sql(forged).await.expect_err(forged).is("IMMUTABLE");
+        }
+        crew.dba
+            .run(&format!(
+                "insert into kslate.field (record, field, value, author, version) values ('incidents/inc-1', 'hypotheses', '{n}', 'apikey:x', 50)
+                 on conflict (record, field) do update set value = '{n}', author = 'apikey:x'"
+            ))
+            .await;
+        assert_eq!(crew.version().await, version + 1, "{fail}");
+        assert_eq!(
+            crew.history("author, role is null", 1).await,
+            "pg:postgres|t",
+            "{fail}"
+        );
+        assert_eq!(crew.dba.run("select current_user").await, "postgres");
+    }
+    crew.consistent().await;
+}
+
+/// Our own code is known by more than the owner's name: whoever takes it with SET ROLE is a hand still.
+#[tokio::test]
+async fn the_owner_role_by_hand_is_a_hand() {
+    let crew = Crew::new().await;
+    crew.dba.run("set role kslate_owner").await;
+    for forged in [
+        "insert into kslate.history (record, record_version, op, author, changed_at, login) values ('incidents/inc-1', 1, 'write', 'x', now(), 'x')",
+        "insert into kslate.checkpoint values ('incidents/inc-1', 1, 'remediator', '{}', 0, 'x', now())",
+        "update kslate.record set version = 99",
+        "insert into kslate.class select class, version + 1, source, definition, applied_by, applied_at from kslate.class",
+    ] {
+        crew.dba.sql(forged).await.expect_err(forged).is("IMMUTABLE");
+    }
+    crew.dba
+        .run("update kslate.field set value = '\"mitigating\"', author = 'apikey:x' where field = 'status'")
+        .await;
+    crew.dba.run("reset role").await;
+    assert_eq!(
+        crew.history("author, login", 1).await,
+        "pg:kslate_owner|postgres"
+    );
+    crew.consistent().await;
+}
