@@ -312,6 +312,27 @@ fn what_the_server_itself_refuses() {
 }
 
 #[test]
+fn a_class_with_faults() {
+    let stage = Stage::new();
+    let source = BOTH
+        .replace("mode: cas", "mode: csa")
+        .replace("[third]", "[forth]");
+    let answer = stage.send("admin", "PUT", "/v1/classes/both", &source);
+    let body = answer.refused(422, "INVALID_CLASS");
+    assert_eq!(
+        shape(&body),
+        "{error,message,class,faults[{line,path,message}]}"
+    );
+    let faults = body["faults"].as_array().expect("faults");
+    let lines: Vec<Option<i64>> = faults.iter().map(|fault| fault["line"].as_i64()).collect();
+    assert_eq!(lines, [Some(5), Some(6), Some(6), Some(7)], "{body}");
+    let sql = format!("select * from kslate_class_apply($class${source}$class$)");
+    let raised = refused_in_sql(&stage.database, "kslate", &sql);
+    assert_eq!(raised.sqlstate, "22023");
+    assert_eq!(raised.detail, answer.text());
+}
+
+#[test]
 fn a_database_that_is_away_or_locked() {
     let cluster = Cluster::start();
     let database: Database = cluster.fresh_database();
