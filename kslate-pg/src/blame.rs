@@ -1,5 +1,7 @@
 //! Blame: who last wrote what, when, and on what evidence.
 
+use std::collections::HashMap;
+
 use kslate_class::{Field, Mode};
 use pgrx::prelude::*;
 
@@ -76,11 +78,20 @@ fn kslate_blame(
             None => scope.readable().collect(),
         };
         let mut rows = Vec::new();
+        // Many keys of an object share one evidence.
+        let mut resolved: HashMap<String, Option<Json>> = HashMap::new();
         for field in fields {
             pgrx::check_for_interrupts!();
             for blamed in blame(&scope, field, after)? {
                 let points_to = match &blamed.evidence {
-                    Some(evidence) => points_to(&scope, evidence)?,
+                    Some(evidence) => match resolved.get(evidence) {
+                        Some(known) => known.clone(),
+                        None => {
+                            let found = points_to(&scope, evidence)?;
+                            resolved.insert(evidence.clone(), found.clone());
+                            found
+                        }
+                    },
                     None => None,
                 };
                 rows.push((

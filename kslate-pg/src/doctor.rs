@@ -9,20 +9,21 @@ use crate::scope::Call;
 use crate::setup::STORAGE_VERSION;
 use crate::spi::{int, Session, Statement};
 
-/// Findings as rows of area, object, finding. Each is one statement, so that one look is one concern.
-const LOOKS: &[&Statement] = &[
+/// Findings as rows of area, object, finding (all text). Each is one statement, so that one look is one concern. These look
+/// at the catalogs only, which anybody may read.
+const CATALOG_LOOKS: &[&Statement] = &[
+    &TABLES_UNREADABLE,
+    &TABLES,
     &TRIGGERS_MISSING,
     &TRIGGERS_FOREIGN,
-    &TABLES,
-    &VERSIONS,
-    &CLAIMS,
-    &GATES,
     &PREPARED,
     &OWNER,
     &POWERFUL,
     &FUNCTIONS,
-    &STORAGE,
 ];
+
+/// These read our tables: only where the first look has found nothing.
+const ROW_LOOKS: &[&Statement] = &[&VERSIONS, &CLAIMS, &GATES, &STORAGE];
 
 const NO: &[pg_sys::Oid] = &[];
 
@@ -56,14 +57,22 @@ static TRIGGERS_FOREIGN: Statement = Statement::new(
     NO,
 );
 
+static TABLES_UNREADABLE: Statement = Statement::new(
+    c"select 'table', format('kslate.%s', w.name),
+        case when c.oid is null then 'missing: restore it'
+             else format('owned by %s, not by the owner of schema kslate: alter its owner', c.relowner::regrole) end
+      from (values ('class'), ('record'), ('field'), ('claim'), ('checkpoint'), ('history'), ('idempotency'), ('storage'),
+          ('entry'), ('claims_now'), ('lapsed'), ('gates'), ('timeline')) w (name)
+      cross join (select oid, nspowner from pg_namespace where nspname = 'kslate') n
+      left join pg_class c on c.relname = w.name and c.relnamespace = n.oid
+      where c.oid is null or c.relowner <> n.nspowner",
+    NO,
+);
+
 static TABLES: Statement = Statement::new(
     c"select 'table', i.inhrelid::regclass::text, 'inherits from a kslate table: its rows meet no trigger of kslate'
       from pg_inherits i join pg_class c on c.oid = i.inhparent where c.relnamespace = 'kslate'::regnamespace
         and c.relkind in ('r', 'p')
-      union all
-      select 'table', c.oid::regclass::text, format('owned by %s, not by the owner of schema kslate', c.relowner::regrole)
-      from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = 'kslate' and c.relkind in ('r', 'p', 'v') and c.relowner <> n.nspowner
       union all
       select 'table', r.ev_class::regclass::text, format('rule %s rewrites statements: drop it', r.rulename)
       from pg_rewrite r join pg_class c on c.oid = r.ev_class
@@ -136,7 +145,7 @@ static PREPARED: Statement = Statement::new(
 );
 
 static OWNER: Statement = Statement::new(
-    c"select 'role', o.rolname,
+    c"select 'role', o.rolname::text,
         'owns schema kslate and could be somebody (LOGIN, SUPERUSER or member of a role): its rights are those of every call'
       from pg_namespace n join pg_roles o on o.oid = n.nspowner
       where n.nspname = 'kslate' and (o.rolcanlogin or o.rolsuper
@@ -150,7 +159,7 @@ static OWNER: Statement = Statement::new(
 );
 
 static POWERFUL: Statement = Statement::new(
-    c"select 'role', r.rolname, 'can log in: powerful roles are granted, not logged into'
+    c"select 'role', r.rolname::text, 'can log in: powerful roles are granted, not logged into'
       from pg_roles r where r.rolname in ('kslate_gateway', 'kslate_admin', 'kslate_owner') and r.rolcanlogin",
     NO,
 );
@@ -200,7 +209,12 @@ fn kslate_doctor(
             return Ok(TableIterator::new(findings(&Session::open()?, &[&OWNER])?));
         }
         let call = Call::open(identity)?;
-        Ok(TableIterator::new(findings(&call.session, LOOKS)?))
+        let unreadable = !findings(&call.session, &[&TABLES_UNREADABLE])?.is_empty();
+        let mut found = findings(&call.session, CATALOG_LOOKS)?;
+        if !unreadable {
+            found.extend(findings(&call.session, ROW_LOOKS)?);
+        }
+        Ok(TableIterator::new(found))
     })
 }
 

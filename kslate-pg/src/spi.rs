@@ -294,6 +294,7 @@ impl Drop for Rows<'_> {
 pub struct Row {
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
+    types: Vec<pg_sys::Oid>,
 }
 
 impl Row {
@@ -308,19 +309,33 @@ impl Row {
             let mut values = vec![pg_sys::Datum::from(0usize); columns];
             let mut nulls = vec![true; columns];
             pg_sys::heap_deform_tuple(tuple, description, values.as_mut_ptr(), nulls.as_mut_ptr());
-            Row { values, nulls }
+            let attributes = pgrx::PgTupleDesc::from_pg_unchecked(description);
+            let types = attributes
+                .iter()
+                .map(|attribute| attribute.atttypid)
+                .collect();
+            Row {
+                values,
+                nulls,
+                types,
+            }
         }
     }
 
     /// The value of a column, counted from 0; None is NULL. The caller names the column's own type.
-    pub fn get<T: FromDatum>(&self, column: usize) -> Option<T> {
+    pub fn get<T: FromDatum + IntoDatum>(&self, column: usize) -> Option<T> {
         let (value, null) = (*self.values.get(column)?, *self.nulls.get(column)?);
-        // SAFETY: the statements and tables are ours, so the types are known.
+        let kind = *self.types.get(column)?;
+        if kind != T::type_oid() {
+            // A name read as text would be read past its end: better an error of ours than a crash of the server.
+            pgrx::error!("column {column} of a kslate statement has type {kind:?}");
+        }
+        // SAFETY: the column has the type that T reads.
         unsafe { T::from_datum(value, null) }
     }
 
     /// The value of a column that is NOT NULL.
-    pub fn need<T: FromDatum>(&self, column: usize) -> Outcome<T> {
+    pub fn need<T: FromDatum + IntoDatum>(&self, column: usize) -> Outcome<T> {
         self.get(column).ok_or_else(|| {
             Failure::new(
                 Code::Unavailable,

@@ -242,21 +242,27 @@ statements! {
     BLAME_ENTRIES_TAIL(TEXT, TEXT, INT8)
         c"select * from (select seq, author, role, evidence, record_version, added_at from kslate.entry
             where record = $1 and field = $2 and $3 is null order by seq desc limit 100) newest order by seq";
-    /// For each top-level key of the present object, the last version that changed it.
+    /// For each top-level key of the present object, the last version that changed it. Every version is taken apart once.
     BLAME_KEYS(TEXT, TEXT)
-        c"with versions as (
-            select version, value, author, role, evidence, record_version, changed_at from kslate.history
-            where record = $1 and field = $2 and version is not null
-            union all
-            select 1, value -> $2, author, role, evidence, record_version, changed_at from kslate.history
-            where record = $1 and record_version = 0 and value ? $2),
-          steps as (
-            select k.key, v.*, v.value -> k.key as now_,
-              lag(v.value) over (partition by k.key order by v.version) -> k.key as before_
-            from versions v,
-              (select jsonb_object_keys(f.value) from kslate.field f where f.record = $1 and f.field = $2) k (key))
-          select distinct on (key) key, version, author, role, evidence, record_version, changed_at
-          from steps where now_ is distinct from before_ order by key, version desc";
+        c"with versions as materialized (
+            select row_number() over (order by version) as n, v.* from (
+              select version, value, author, role, evidence, record_version, changed_at from kslate.history
+              where record = $1 and field = $2 and version is not null
+              union all
+              select 1, value -> $2, author, role, evidence, record_version, changed_at from kslate.history
+              where record = $1 and record_version = 0 and value ? $2) v),
+          parts as materialized (
+            select v.n, part.key, part.value from versions v,
+              jsonb_each(case when jsonb_typeof(v.value) = 'object' then v.value else '{}' end) part),
+          last as (
+            select part.key, max(part.n) as n from parts part
+            left join parts before_ on before_.key = part.key and before_.n = part.n - 1
+            where before_.value is distinct from part.value
+            group by part.key)
+          select last.key, v.version, v.author, v.role, v.evidence, v.record_version, v.changed_at
+          from last join versions v on v.n = last.n
+            join parts present on present.key = last.key and present.n = (select max(n) from versions)
+          order by last.key";
     /// record, field, version
     FIELD_AT(TEXT, TEXT, INT8)
         c"select value, author, role, evidence, record_version, changed_at from kslate.history

@@ -58,11 +58,12 @@ pub fn check(
     })
 }
 
-/// An expected version is a version: 0 or more.
+/// An expected version is a version: 0 or more, and below 2^53, where JSON numbers end to be exact.
 fn check_expected(expected: Option<i64>) -> Outcome<()> {
+    const END: i64 = 1 << 53;
     match expected {
-        Some(version) if version < 0 => Err(Failure::malformed(
-            "expected_version must not be negative: send the version you last read, 0 if the field was never written",
+        Some(version) if !(0..END).contains(&version) => Err(Failure::malformed(
+            "expected_version must be the version you last read, 0 if the field was never written",
         )),
         _ => Ok(()),
     }
@@ -445,14 +446,35 @@ fn kslate_write_many(
     })
 }
 
+/// Reads the elements of `changes`, or says what is wrong with them.
+fn read_changes(text: &str) -> Result<Vec<Asked>, String> {
+    let reason = |error: serde_json::Error| {
+        let reason = error.to_string();
+        reason
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let elements: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(reason)?;
+    elements
+        .iter()
+        .map(|element| {
+            // serde would take an array for a struct.
+            if !element.get().starts_with('{') {
+                return Err("an element is no object".to_owned());
+            }
+            serde_json::from_str(element.get()).map_err(reason)
+        })
+        .collect()
+}
+
 /// Reads and checks the `changes` argument.
 fn asked(changes: &Jsonb) -> Outcome<Vec<(Asked, Jsonb)>> {
     const MOST: usize = 64;
     let text = changes.text();
     changes.check_depth(&text, "changes")?;
-    let asked: Vec<Asked> = serde_json::from_str(&text).map_err(|error| {
-        let reason = error.to_string();
-        let reason = reason.split(" at line ").next().unwrap_or_default();
+    let asked = read_changes(&text).map_err(|reason| {
         Failure::malformed(format!(
             "changes must be an array of {{\"field\", \"value\", \"expected_version\"?, \"evidence\"?}}: {reason}"
         ))
