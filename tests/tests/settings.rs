@@ -187,7 +187,7 @@ async fn after_an_error_in_our_statements_a_hand_is_a_hand() {
         // Refused by us; by a trigger below a statement of ours; by PostgreSQL below it; inside a trigger that a hand set off.
         format!("perform from public.kslate_write('incidents/inc-1', 'hypotheses', '1', 9, {diagnoser})"),
         format!("perform from public.kslate_write('incidents/inc-1', 'status', '\"resolved\"', 1, {diagnoser})"),
-        format!("perform from public.kslate_append('incidents/inc-1', 'actions_taken', '1', identity => 'apikey:remediator/worker-1')"),
+        "perform from public.kslate_append('incidents/inc-1', 'actions_taken', '1', identity => 'apikey:remediator/worker-1')".to_string(),
         "reset role; update kslate.field set value = '\"resolved\"' where field = 'status'".to_string(),
         "reset role; update kslate.claim set state = 'claimed', owner = null where record = 'incidents/inc-1'".to_string(),
         "reset role; insert into kslate.record (record) values ('incidents/inc-1')".to_string(),
