@@ -237,7 +237,7 @@ fn adjust_claims(call: &Call, old: &Class, new: &Class, now: Time) -> Outcome<()
     }
     for task in new.fields.iter().filter(|field| field.mode == Mode::Task) {
         if !is_task(old, &task.name) {
-            call.session.write(
+            call.session.write_latest(
                 &store::TASK_ADD,
                 &[text(&new.name), text(&task.name), time(now)],
             )?;
