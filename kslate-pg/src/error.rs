@@ -150,19 +150,22 @@ impl Failure {
         for (key, json) in &self.rest {
             add(key, json);
         }
-        // Both say that the same request may be sent again, and so say when.
-        let again = matches!(self.code, Code::Busy | Code::Unavailable);
-        if again {
+        // The same request may be sent again: this says when.
+        if self.code == Code::Unavailable {
             add("retry_after_seconds", "1");
         }
         body.push('}');
         body
     }
 
-    /// The PostgreSQL error, ready to be raised.
+    /// The PostgreSQL error, ready to be raised. BUSY looks as it does where PostgreSQL itself raises it: no DETAIL.
     pub fn report(self) -> ErrorReport {
-        let detail = self.detail();
-        ErrorReport::new(self.code.sqlstate(), self.message, "kslate").set_detail(detail)
+        let detail = (self.code != Code::Busy).then(|| self.detail());
+        let report = ErrorReport::new(self.code.sqlstate(), self.message, "kslate");
+        match detail {
+            Some(detail) => report.set_detail(detail),
+            None => report,
+        }
     }
 
     /// A value that is missing or NULL.

@@ -13,7 +13,7 @@ use crate::json::Jsonb;
 use crate::lease::{default_lease, grant, is_live, lease_seconds, state, Granted, Lease};
 use crate::record::any_of;
 use crate::scope::{need, Call, Scope};
-use crate::spi::{int, jsonb, text, time, Row};
+use crate::spi::{int, jsonb, text, time, Parameter, Row, Session, Statement};
 use crate::store;
 use crate::time::Time;
 
@@ -134,23 +134,31 @@ fn judge<'s>(
 fn next(scope: &Scope<'_>, field: &str) -> Outcome<Option<Candidate>> {
     let session = &scope.call.session;
     let class = text(&scope.class.name);
-    for repairs in 0.. {
-        let now = Time::now();
-        let rows = session.write(&store::NEXT_LAPSED, &[class, text(field), time(now)])?;
-        let Some(candidate) = rows.first().map(|row| Candidate::read(&row)).transpose()? else {
-            break;
+    for _ in 0..=MAX_REPAIRS {
+        let due = [class, text(field), time(Time::now())];
+        let Some(candidate) = first(session, &store::NEXT_LAPSED, &due)? else {
+            return first(session, &store::NEXT_OPEN, &[class, text(field)]);
         };
-        drop(rows);
-        let stale = candidate.recheck_at < candidate.lease.expires_at;
-        if !stale || repairs >= MAX_REPAIRS {
-            if candidate.is_free(now) {
-                return Ok(Some(candidate));
-            }
-            break;
+        if candidate.recheck_at >= candidate.lease.expires_at {
+            // Its recheck_at was due, and so is its expiry.
+            return Ok(Some(candidate));
         }
         session.write(&store::RECHECK, &[text(&candidate.record), text(field)])?;
     }
-    let rows = session.write(&store::NEXT_OPEN, &[class, text(field)])?;
+    let due = [class, text(field), time(Time::now())];
+    match first(session, &store::NEXT_EXPIRED, &due)? {
+        Some(candidate) => Ok(Some(candidate)),
+        None => first(session, &store::NEXT_OPEN, &[class, text(field)]),
+    }
+}
+
+/// The candidate that a statement has locked.
+fn first(
+    session: &Session,
+    statement: &Statement,
+    parameters: &[Parameter],
+) -> Outcome<Option<Candidate>> {
+    let rows = session.write(statement, parameters)?;
     rows.first().map(|row| Candidate::read(&row)).transpose()
 }
 

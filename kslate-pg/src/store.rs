@@ -184,6 +184,13 @@ statements! {
           from kslate.claim c join kslate.record r on r.record = c.record
           where c.class = $1 and c.field = $2 and c.state = 'claimed' and c.recheck_at <= $3
           order by c.recheck_at limit 1 for no key update of r, c skip locked";
+    /// The same by the expiry itself, over all that are due: for when too many of them are stale.
+    NEXT_EXPIRED(TEXT, TEXT, TIME)
+        c"select r.version, c.state, c.owner, c.role, c.claim_id, c.epoch, c.lease_seconds, c.expires_at, c.version, c.ended,
+            c.record, c.recheck_at
+          from kslate.claim c join kslate.record r on r.record = c.record
+          where c.class = $1 and c.field = $2 and c.state = 'claimed' and c.recheck_at <= $3 and c.expires_at <= $3
+          order by c.expires_at limit 1 for no key update of r, c skip locked";
     /// class, field: the task that was queued first
     NEXT_OPEN(TEXT, TEXT)
         c"select r.version, c.state, c.owner, c.role, c.claim_id, c.epoch, c.lease_seconds, c.expires_at, c.version, c.ended,
@@ -196,9 +203,9 @@ statements! {
     MATCHING_LAPSED(TEXT, TEXT, TIME, JSONB, INT8, INT8)
         c"select c.record from (
             select record, expires_at from kslate.claim
-            where class = $1 and field = $2 and state = 'claimed' and recheck_at <= $3
+            where class = $1 and field = $2 and state = 'claimed' and recheck_at <= $3 and expires_at <= $3
             order by recheck_at limit $5) c
-          where c.expires_at <= $3 and not exists (
+          where not exists (
             select from jsonb_each($4) w (field, wanted)
             where not exists (
               select from jsonb_array_elements(w.wanted) any_of (value)
