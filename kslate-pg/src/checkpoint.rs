@@ -85,9 +85,7 @@ fn kslate_checkpoint_save(
         let mut scope = call.scope(record)?;
         let record_version = scope.lock()?;
         let role = role_of(&scope, role)?;
-        let saved = match request.replay::<Saved>(&call, record)? {
-            Some(first) => first,
-            None => {
+        let saved = request.once(&call, record, || {
                 let task = scope
                     .class
                     .checkpoint
@@ -101,9 +99,8 @@ fn kslate_checkpoint_save(
                     ))));
                 }
                 check_document(&scope, &document_text)?;
-                save(&scope, &document, &role, stored_at, &request)?
-            }
-        };
+                save(&scope, &document, &role, stored_at)
+        })?;
         Ok(TableIterator::once((
             record.to_owned(),
             saved.role,
@@ -113,13 +110,7 @@ fn kslate_checkpoint_save(
     })
 }
 
-fn save(
-    scope: &Scope<'_>,
-    document: &Jsonb,
-    role: &str,
-    stored_at: i64,
-    request: &Request,
-) -> Outcome<Saved> {
+fn save(scope: &Scope<'_>, document: &Jsonb, role: &str, stored_at: i64) -> Outcome<Saved> {
     let now = Time::now();
     let parameters = [
         text(&scope.record),
@@ -145,7 +136,6 @@ fn save(
         checkpoint_id: row.need(0)?,
         record_version: stored_at,
     };
-    request.remember(scope.call, &scope.record, &saved, now)?;
     Ok(saved)
 }
 

@@ -1,12 +1,11 @@
 //! Claim and renew: exclusive, time-limited ownership of a task.
 
-use kslate_class::Mode;
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
 use crate::error::{Code, Failure, Outcome};
 use crate::idempotency::Request;
-use crate::lease::{default_lease, grant, is_live, lock, state, Granted, Lease};
+use crate::lease::{default_lease, grant, is_live, lock, state, task, Lease};
 use crate::scope::{need, Call, Scope};
 use crate::spi::{text, time};
 use crate::store;
@@ -86,37 +85,27 @@ fn kslate_claim(
             .number(Some(reattach));
         let call = Call::open(identity)?;
         let mut scope = call.scope(record)?;
-        let (definition, lease) = lock(&mut scope, field)?;
-        let (definition, scope) = (definition.clone(), scope);
-        let role = scope.writer(&definition, &format!("claiming {field}"))?;
-        if let Some(first) = request.replay::<Granted>(&call, record)? {
-            return Ok(TableIterator::once(first.row(
-                record,
-                field,
-                &call.caller.identity,
-            )));
-        }
-        let seconds = crate::lease::lease_seconds(
-            &scope,
-            lease_seconds,
-            &definition,
-            default_lease(&definition),
-        )?;
-        if lease.state == state::COMPLETED {
-            return Err(completed(&scope, field, &lease)?);
-        }
-        let now = Time::now();
-        if let Some(expires) = lease
-            .expires_at
-            .filter(|expires| is_live(&lease.state, *expires, now))
-        {
-            let own = lease.owner.as_deref() == Some(call.caller.identity.as_str());
-            if !(reattach && own) {
-                return Err(held(&scope, field, &lease, expires, now));
+        let lease = lock(&mut scope, field)?;
+        let definition = task(&scope, field)?;
+        let role = scope.writer(definition, &format!("claiming {field}"))?;
+        let granted = request.once(&call, record, || {
+            let default = default_lease(definition);
+            let seconds = crate::lease::lease_seconds(&scope, lease_seconds, definition, default)?;
+            if lease.state == state::COMPLETED {
+                return Err(completed(&scope, field, &lease)?);
             }
-        }
-        let granted = grant(&scope, field, &lease, role, seconds, now)?;
-        request.remember(&call, record, &granted, now)?;
+            let now = Time::now();
+            let live = lease
+                .expires_at
+                .filter(|expires| is_live(&lease.state, *expires, now));
+            if let Some(expires) = live {
+                let own = lease.owner.as_deref() == Some(call.caller.identity.as_str());
+                if !(reattach && own) {
+                    return Err(held(&scope, field, &lease, expires, now));
+                }
+            }
+            grant(&scope, field, &lease, role, seconds, now)
+        })?;
         Ok(TableIterator::once(granted.row(
             record,
             field,
@@ -160,7 +149,7 @@ fn kslate_renew(
             lock(&mut scope, field)?;
             return Err(scope.no_record());
         };
-        let definition = scope.field_of_mode(field, &[Mode::Task])?;
+        let definition = task(&scope, field)?;
         scope.writer(definition, &format!("renewing {field}"))?;
         let own = lease
             .lease_seconds

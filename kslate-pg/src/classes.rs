@@ -122,7 +122,7 @@ fn kslate_class_apply(
         }
         let applied = apply(&call, &class, source, dry_run)?;
         if applied.changed && !dry_run {
-            request.remember(&call, &class.name, &applied, Time::now())?;
+            request.remember(&call, &class.name, &applied)?;
         }
         Ok(TableIterator::once(applied.row(dry_run)))
     })

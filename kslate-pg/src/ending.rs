@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Code, Failure, Outcome};
 use crate::idempotency::Request;
 use crate::json::Jsonb;
-use crate::lease::{lock, state, Lease};
+use crate::lease::{lock, state, task, Lease};
 use crate::scope::{check_text, need, Call, Scope};
 use crate::spi::{int, jsonb, opt_text, text, time};
 use crate::store;
@@ -118,26 +118,22 @@ fn kslate_release(
             .part(reason);
         let call = Call::open(identity)?;
         let mut scope = call.scope(record)?;
-        let (definition, lease) = lock(&mut scope, field)?;
-        let (definition, scope) = (definition.clone(), scope);
-        let role = scope.writer(&definition, &format!("releasing {field}"))?;
-        let ended = match request.replay::<Ended>(&call, record)? {
-            Some(first) => first,
-            None => {
-                let now = Time::now();
-                lease.must_be_held(&scope, field, claim_id, now)?;
-                let ending = Ending {
-                    state: state::OPEN,
-                    ended: "released",
-                    role: &role,
-                    reason,
-                    step: 0,
-                };
-                let ended = end(&scope, field, &ending, now)?;
-                request.remember(&call, record, &ended, now)?;
-                ended
-            }
-        };
+        let lease = lock(&mut scope, field)?;
+        let definition = task(&scope, field)?;
+        let role = scope.writer(definition, &format!("releasing {field}"))?;
+        let ended = request.once(&call, record, || {
+            let now = Time::now();
+            lease.must_be_held(&scope, field, claim_id, now)?;
+            let ending = Ending {
+                state: state::OPEN,
+                ended: "released",
+                role: &role,
+                reason,
+                step: 0,
+            };
+            let ended = end(&scope, field, &ending, now)?;
+            Ok(ended)
+        })?;
         Ok(TableIterator::once((
             record.to_owned(),
             field.to_owned(),
@@ -185,28 +181,24 @@ fn kslate_complete(
             .part(evidence);
         let call = Call::open(identity)?;
         let mut scope = call.scope(record)?;
-        let (definition, lease) = lock(&mut scope, field)?;
-        let (definition, scope) = (definition.clone(), scope);
-        let role = scope.writer(&definition, &format!("completing {field}"))?;
-        let ended = match request.replay::<Ended>(&call, record)? {
-            Some(first) => first,
-            None => {
-                let now = Time::now();
-                lease.must_be_held(&scope, field, claim_id, now)?;
-                write::check(&scope, &definition, &value, evidence)?;
-                let ending = Ending {
-                    state: state::COMPLETED,
-                    ended: "completed",
-                    role: &role,
-                    reason: None,
-                    step: 1,
-                };
-                let ended = end(&scope, field, &ending, now)?;
-                set_result(&scope, field, Some(&value), evidence, &role, &ended)?;
-                request.remember(&call, record, &ended, now)?;
-                ended
-            }
-        };
+        let lease = lock(&mut scope, field)?;
+        let definition = task(&scope, field)?;
+        let role = scope.writer(definition, &format!("completing {field}"))?;
+        let ended = request.once(&call, record, || {
+            let now = Time::now();
+            lease.must_be_held(&scope, field, claim_id, now)?;
+            write::check(&scope, definition, &value, evidence)?;
+            let ending = Ending {
+                state: state::COMPLETED,
+                ended: "completed",
+                role: &role,
+                reason: None,
+                step: 1,
+            };
+            let ended = end(&scope, field, &ending, now)?;
+            set_result(&scope, field, Some(&value), evidence, &role, &ended)?;
+            Ok(ended)
+        })?;
         Ok(TableIterator::once((
             record.to_owned(),
             field.to_owned(),
@@ -245,29 +237,25 @@ fn kslate_reopen(
             .part(reason);
         let call = Call::open(identity)?;
         let mut scope = call.scope(record)?;
-        let (definition, lease) = lock(&mut scope, field)?;
-        let (definition, scope) = (definition.clone(), scope);
-        let role = scope.writer(&definition, &format!("reopening {field}"))?;
-        let ended = match request.replay::<Ended>(&call, record)? {
-            Some(first) => first,
-            None => {
-                if lease.state != state::COMPLETED {
-                    return Err(not_completed(&scope, field, &lease)?);
-                }
-                let now = Time::now();
-                let ending = Ending {
-                    state: state::OPEN,
-                    ended: "reopened",
-                    role: &role,
-                    reason,
-                    step: 1,
-                };
-                let ended = end(&scope, field, &ending, now)?;
-                set_result(&scope, field, None, None, &role, &ended)?;
-                request.remember(&call, record, &ended, now)?;
-                ended
+        let lease = lock(&mut scope, field)?;
+        let definition = task(&scope, field)?;
+        let role = scope.writer(definition, &format!("reopening {field}"))?;
+        let ended = request.once(&call, record, || {
+            if lease.state != state::COMPLETED {
+                return Err(not_completed(&scope, field, &lease)?);
             }
-        };
+            let now = Time::now();
+            let ending = Ending {
+                state: state::OPEN,
+                ended: "reopened",
+                role: &role,
+                reason,
+                step: 1,
+            };
+            let ended = end(&scope, field, &ending, now)?;
+            set_result(&scope, field, None, None, &role, &ended)?;
+            Ok(ended)
+        })?;
         Ok(TableIterator::once((
             record.to_owned(),
             field.to_owned(),
@@ -331,30 +319,26 @@ fn kslate_force_release(
             .part(Some(reason));
         let call = Call::open(identity)?;
         let mut scope = call.scope(record)?;
-        let (definition, lease) = lock(&mut scope, field)?;
-        let (definition, scope) = (definition.clone(), scope);
+        let lease = lock(&mut scope, field)?;
+        let definition = task(&scope, field)?;
         let doing = format!("releasing {field} by force");
         let role = scope.one_of(&definition.overriders, Some(field), &doing)?;
-        let ended = match request.replay::<Ended>(&call, record)? {
-            Some(first) => first,
-            None => {
-                if lease.state != state::CLAIMED || lease.epoch != expected {
-                    return Err(other_epoch(&scope, field, &lease, expected));
-                }
-                let now = Time::now();
-                let ending = Ending {
-                    state: state::OPEN,
-                    ended: "force_released",
-                    role: &role,
-                    reason: Some(reason),
-                    step: 0,
-                };
-                let mut ended = end(&scope, field, &ending, now)?;
-                ended.from = lease.owner.clone();
-                request.remember(&call, record, &ended, now)?;
-                ended
+        let ended = request.once(&call, record, || {
+            if lease.state != state::CLAIMED || lease.epoch != expected {
+                return Err(other_epoch(&scope, field, &lease, expected));
             }
-        };
+            let now = Time::now();
+            let ending = Ending {
+                state: state::OPEN,
+                ended: "force_released",
+                role: &role,
+                reason: Some(reason),
+                step: 0,
+            };
+            let mut ended = end(&scope, field, &ending, now)?;
+            ended.from = lease.owner.clone();
+            Ok(ended)
+        })?;
         Ok(TableIterator::once((
             record.to_owned(),
             field.to_owned(),

@@ -66,7 +66,23 @@ impl Request {
         self.part(value.map(|value| value.to_string()))
     }
 
-    /// The first answer, if the key was used for this request before. `about` is the record, or the class of a claim next.
+    /// Makes the change, unless the key was used for this request before: then the first answer is given again. Only an
+    /// accepted change is remembered. `about` is the record, or the class where no record is named. Call it under the lock.
+    pub fn once<T: Serialize + DeserializeOwned>(
+        &self,
+        call: &Call,
+        about: &str,
+        change: impl FnOnce() -> Outcome<T>,
+    ) -> Outcome<T> {
+        if let Some(first) = self.replay(call, about)? {
+            return Ok(first);
+        }
+        let answer = change()?;
+        self.remember(call, about, &answer)?;
+        Ok(answer)
+    }
+
+    /// The first answer, if the key was used for this request before.
     pub fn replay<T: DeserializeOwned>(&self, call: &Call, about: &str) -> Outcome<Option<T>> {
         let Some(key) = &self.key else {
             return Ok(None);
@@ -98,13 +114,7 @@ impl Request {
     }
 
     /// Remembers the answer of an accepted change.
-    pub fn remember(
-        &self,
-        call: &Call,
-        about: &str,
-        answer: &impl Serialize,
-        now: Time,
-    ) -> Outcome<()> {
+    pub fn remember(&self, call: &Call, about: &str, answer: &impl Serialize) -> Outcome<()> {
         let Some(key) = &self.key else { return Ok(()) };
         let hash = self.hash.clone().finalize();
         let parameters = [
@@ -113,7 +123,7 @@ impl Request {
             text(key),
             hash.as_slice().into_datum(),
             text(&json_text(answer)),
-            time(now),
+            time(Time::now()),
         ];
         if call
             .session

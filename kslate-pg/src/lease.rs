@@ -70,8 +70,13 @@ impl Lease {
     }
 }
 
+/// A task field of the class.
+pub fn task<'s>(scope: &'s Scope<'_>, field: &str) -> Outcome<&'s Field> {
+    scope.field_of_mode(field, &[Mode::Task])
+}
+
 /// Locks the record's row and the claim's. A field that is no task, or no field, or a record that is not there, is told.
-pub fn lock<'s>(scope: &'s mut Scope<'_>, field: &str) -> Outcome<(&'s Field, Lease)> {
+pub fn lock(scope: &mut Scope<'_>, field: &str) -> Outcome<Lease> {
     let rows = scope
         .call
         .session
@@ -82,9 +87,9 @@ pub fn lock<'s>(scope: &'s mut Scope<'_>, field: &str) -> Outcome<(&'s Field, Le
     if lease.is_none() {
         scope.lock()?;
     }
-    let definition = scope.field_of_mode(field, &[Mode::Task])?;
+    task(scope, field)?;
     match lease {
-        Some(lease) => Ok((definition, lease)),
+        Some(lease) => Ok(lease),
         // The class has gained the task since this transaction's snapshot was taken.
         // SAFETY: reads the backend's state.
         None if unsafe { pg_sys::XactIsoLevel } > pg_sys::XACT_READ_COMMITTED as i32 => Err(scope

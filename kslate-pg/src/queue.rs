@@ -108,7 +108,7 @@ fn kslate_claim_next(
         let now = Time::now();
         let granted = grant(&scope, &name, &candidate.lease, role, seconds, now)?;
         let answer = (scope.record.clone(), granted);
-        request.remember(&call, class, &answer, now)?;
+        request.remember(&call, class, &answer)?;
         let (record, granted) = answer;
         Ok(TableIterator::once(granted.row(
             &record,

@@ -223,7 +223,7 @@ fn create(
         created_by: author.clone(),
         created_at: now,
     };
-    request.remember(scope.call, &scope.record, &made, now)?;
+    request.remember(scope.call, &scope.record, &made)?;
     Ok(made)
 }
 

@@ -352,16 +352,11 @@ fn one(
         }
         _ => writable(&scope, &change)?,
     };
-    let changed = match request.replay::<Changed>(&call, record)? {
-        Some(first) => first,
-        None => {
-            let task = definition.requires_claim.as_deref();
-            fence::check(&scope, Some(definition), task, asked.claim_id)?;
-            let changed = put(&scope, definition, &change, &role, Time::now())?;
-            request.remember(&call, record, &changed, changed.changed_at)?;
-            changed
-        }
-    };
+    let changed = request.once(&call, record, || {
+        let task = definition.requires_claim.as_deref();
+        fence::check(&scope, Some(definition), task, asked.claim_id)?;
+        put(&scope, definition, &change, &role, Time::now())
+    })?;
     Ok((
         record.to_owned(),
         changed.field,
@@ -524,34 +519,32 @@ fn write_many(
         let (field, role) = writable(scope, &change)?;
         changes.push((change, field, role));
     }
-    if let Some(first) = request.replay(scope.call, &scope.record)? {
-        return Ok(first);
-    }
-    for (_, field, _) in &changes {
-        fence::check(
-            scope,
-            Some(field),
-            field.requires_claim.as_deref(),
-            claim_id,
-        )?;
-    }
-    conflicts(scope, &changes)?;
-    for (change, field, _) in &changes {
-        check(scope, field, change.value, change.evidence)?;
-    }
-    let now = Time::now();
-    let mut made = ManyChanged {
-        record_version: 0,
-        changed_at: now,
-        changes: Vec::new(),
-    };
-    for (change, field, role) in &changes {
-        let changed = put(scope, field, change, role, now)?;
-        made.record_version = changed.record_version;
-        made.changes.push(changed);
-    }
-    request.remember(scope.call, &scope.record, &made, now)?;
-    Ok(made)
+    request.once(scope.call, &scope.record, || {
+        for (_, field, _) in &changes {
+            fence::check(
+                scope,
+                Some(field),
+                field.requires_claim.as_deref(),
+                claim_id,
+            )?;
+        }
+        conflicts(scope, &changes)?;
+        for (change, field, _) in &changes {
+            check(scope, field, change.value, change.evidence)?;
+        }
+        let now = Time::now();
+        let mut made = ManyChanged {
+            record_version: 0,
+            changed_at: now,
+            changes: Vec::new(),
+        };
+        for (change, field, role) in &changes {
+            let changed = put(scope, field, change, role, now)?;
+            made.record_version = changed.record_version;
+            made.changes.push(changed);
+        }
+        Ok(made)
+    })
 }
 
 /// The first conflicting change on top, `conflicts` with all of them.
