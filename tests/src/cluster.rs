@@ -1,6 +1,7 @@
 //! A PostgreSQL cluster of a test's own.
 
 use crate::database::Database;
+use crate::pooler::Pooler;
 use crate::repository::{run, script};
 use std::fs;
 use std::io::Write;
@@ -23,6 +24,7 @@ pub struct Cluster {
     made: AtomicU32,
     creating: Mutex<()>,
     watch: Mutex<(Child, Option<ChildStdin>)>,
+    pooler: OnceLock<Pooler>,
 }
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -73,6 +75,7 @@ impl Cluster {
             made: AtomicU32::new(0),
             creating: Mutex::new(()),
             watch: Mutex::new((child, pipe)),
+            pooler: OnceLock::new(),
         }
     }
 
@@ -134,6 +137,19 @@ impl Cluster {
     /// Stops it cleanly and starts it.
     pub fn restart(&self) {
         run(script("cluster").arg("restart").arg(&self.dir));
+    }
+
+    /// The folder of its socket.
+    pub fn socket(&self) -> &str {
+        &self.socket
+    }
+
+    /// The pooler that servers go through where `KSLATE_TEST_VIA=pgbouncer`: how tests/pgbouncer.rs runs other tests.
+    pub fn pooler(&self) -> Option<&Pooler> {
+        match std::env::var("KSLATE_TEST_VIA").ok()?.as_str() {
+            "pgbouncer" => Some(self.pooler.get_or_init(|| Pooler::start(self))),
+            other => panic!("KSLATE_TEST_VIA={other}: only pgbouncer is known"),
+        }
     }
 
     /// The watcher ends this process too, when the test's own process is gone.

@@ -44,9 +44,15 @@ impl Shim {
         let log = dir.join(format!("shim-{number}.log"));
         fs::write(&key_file, keys).expect("a key file");
         let out = fs::File::create(&log).expect("a log");
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        match database.cluster().pooler() {
+            None => command.env("DATABASE_URL", database.url("kslate_server")),
+            Some(pooler) => command
+                .env("DATABASE_URL", pooler.url("kslate_server", database.name()))
+                .env("KSLATE_PREPARE", "off"),
+        };
+        let child = command
             .args(["serve", "--listen", "127.0.0.1:0"])
-            .env("DATABASE_URL", database.url("kslate_server"))
             .env("KSLATE_APIKEYS", &key_file)
             .envs(environment.iter().copied())
             .stdin(Stdio::null())

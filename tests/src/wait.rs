@@ -1,6 +1,7 @@
 //! Waiting for what must come, instead of sleeping and hoping.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio_postgres::Client;
 
@@ -28,6 +29,15 @@ pub async fn until_async<F: Future<Output = bool>>(what: &str, mut condition: im
             "waited {PATIENCE:?} in vain: {what}"
         );
         tokio::time::sleep(STEP).await;
+    }
+}
+
+/// Sets a flag when it is dropped: threads that go on until then end where the test fails, too.
+pub struct SetAtEnd<'f>(pub &'f AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
