@@ -107,12 +107,12 @@ fn triggers() -> Vec<Ailment> {
 
 /// Tables that are not as kslate_setup() made them, and transactions that hold their rows.
 fn tables() -> Vec<Ailment> {
-    let owned = "owned by postgres, not by the owner of schema kslate";
+    let owned = "owned by postgres, not by the owner of schema kslate: alter its owner";
     let hides = "row level security is on: it hides rows from kslate or its readers";
     vec![
         ailment(
             "table",
-            "child",
+            "public.child",
             "inherits from a kslate table: its rows meet no trigger of kslate",
             "create table public.child () inherits (kslate.field)",
             "drop table public.child",
@@ -272,20 +272,23 @@ fn rights() -> Vec<Ailment> {
         ),
         ailment(
             "function",
-            "kslate_whoami(text)",
+            "public.kslate_whoami(text)",
             "is SECURITY DEFINER: recreate the extension",
             "alter function kslate_whoami(text) security definer",
             "alter function kslate_whoami(text) security invoker",
         ),
         ailment(
             "function",
-            "kslate_whoami(text)",
+            "public.kslate_whoami(text)",
             "may be executed by PUBLIC: run SELECT kslate_setup()",
             "grant execute on function kslate_whoami(text) to public",
             SETUP,
         ),
     ];
-    for trigger in ["kslate_field_after()", "kslate_claim_before()"] {
+    for trigger in [
+        "public.kslate_field_after()",
+        "public.kslate_claim_before()",
+    ] {
         all.push(ailment(
             "function",
             trigger,
