@@ -6,13 +6,16 @@ revoke all on all tables in schema kslate from public;
 grant usage on schema kslate to kslate_reader, kslate_gateway;
 grant select on all tables in schema kslate to kslate_reader;
 grant select on kslate.storage to kslate_gateway;
+-- How many leases are live, for the server's metrics; not whose.
+grant select (state, expires_at) on kslate.claim to kslate_gateway;
 
 do $$
 declare
   f record;
 begin
   for f in
-    select p.oid::pg_catalog.regprocedure as signature, p.proname as name
+    select p.oid::pg_catalog.regprocedure as signature, p.proname as name,
+           p.prorettype operator(pg_catalog.=) 'pg_catalog.trigger'::pg_catalog.regtype as is_trigger
     from pg_catalog.pg_depend d
     join pg_catalog.pg_extension e on e.oid operator(pg_catalog.=) d.refobjid
     join pg_catalog.pg_proc p on p.oid operator(pg_catalog.=) d.objid
@@ -20,9 +23,9 @@ begin
       and d.classid operator(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
       and d.deptype operator(pg_catalog.=) 'e'
       and e.extname operator(pg_catalog.=) 'kslate'
-      and p.prorettype operator(pg_catalog.<>) 'pg_catalog.trigger'::pg_catalog.regtype
   loop
-    if f.name operator(pg_catalog.=) any (array['kslate_setup']) then
+    execute pg_catalog.format('revoke all on function %s from public', f.signature);
+    if f.is_trigger or f.name operator(pg_catalog.=) 'kslate_setup' then
       continue;
     elsif f.name operator(pg_catalog.=) 'kslate_class_apply' then
       execute pg_catalog.format('grant execute on function %s to kslate_admin, kslate_gateway', f.signature);

@@ -48,7 +48,7 @@ static TRIGGERS_MISSING: Statement = Statement::new(
 );
 
 static TRIGGERS_FOREIGN: Statement = Statement::new(
-    c"select 'trigger', format('%s on %s', t.tgname, c.oid::regclass),
+    c"select 'trigger', format('%s on kslate.%s', t.tgname, c.relname),
         'foreign: a BEFORE trigger that returns NULL or sets versions breaks history; drop it, or make it AFTER'
       from pg_trigger t join pg_class c on c.oid = t.tgrelid
       where c.relnamespace = 'kslate'::regnamespace and not t.tgisinternal
@@ -74,11 +74,11 @@ static TABLES: Statement = Statement::new(
       from pg_inherits i join pg_class c on c.oid = i.inhparent where c.relnamespace = 'kslate'::regnamespace
         and c.relkind in ('r', 'p')
       union all
-      select 'table', r.ev_class::regclass::text, format('rule %s rewrites statements: drop it', r.rulename)
+      select 'table', format('kslate.%s', c.relname), format('rule %s rewrites statements: drop it', r.rulename)
       from pg_rewrite r join pg_class c on c.oid = r.ev_class
       where c.relnamespace = 'kslate'::regnamespace and c.relkind = 'r'
       union all
-      select 'table', c.oid::regclass::text, 'row level security is on: it hides rows from kslate or its readers'
+      select 'table', format('kslate.%s', c.relname), 'row level security is on: it hides rows from kslate or its readers'
       from pg_class c where c.relnamespace = 'kslate'::regnamespace and c.relkind = 'r' and c.relrowsecurity",
     NO,
 );
@@ -135,7 +135,7 @@ static GATES: Statement = Statement::new(
 
 static PREPARED: Statement = Statement::new(
     c"select distinct 'prepared transaction', p.gid,
-        format('holds rows of %s since %s: commit it or roll it back', l.relation::regclass, p.prepared)
+        format('holds rows of kslate.%s since %s: commit it or roll it back', c.relname, p.prepared)
       from pg_locks l join pg_class c on c.oid = l.relation
       join pg_locks x on x.virtualtransaction = l.virtualtransaction and x.locktype = 'transactionid'
       join pg_prepared_xacts p on p.transaction = x.transactionid
@@ -159,7 +159,12 @@ static OWNER: Statement = Statement::new(
 );
 
 static POWERFUL: Statement = Statement::new(
-    c"select 'role', r.rolname::text, 'can log in: powerful roles are granted, not logged into'
+    c"select 'role', m.member::regrole::text,
+        format('may hand on %s (ADMIN OPTION): only a DBA should make gateways and admins', r.rolname)
+      from pg_auth_members m join pg_roles r on r.oid = m.roleid join pg_roles u on u.oid = m.member
+      where r.rolname in ('kslate_gateway', 'kslate_admin') and m.admin_option and not u.rolsuper
+      union all
+      select 'role', r.rolname::text, 'can log in: powerful roles are granted, not logged into'
       from pg_roles r where r.rolname in ('kslate_gateway', 'kslate_admin', 'kslate_owner') and r.rolcanlogin",
     NO,
 );

@@ -271,6 +271,13 @@ fn rights() -> Vec<Ailment> {
             "revoke kslate_owner from doctors_patient",
         ),
         ailment(
+            "role",
+            "doctors_patient",
+            "may hand on kslate_gateway (ADMIN OPTION): only a DBA should make gateways and admins",
+            "grant kslate_gateway to doctors_patient with admin option",
+            "revoke kslate_gateway from doctors_patient",
+        ),
+        ailment(
             "function",
             "public.kslate_whoami(text)",
             "is SECURITY DEFINER: recreate the extension",
