@@ -35,7 +35,7 @@ pub struct Refusal {
 }
 
 /// The names of errors and their statuses (SPEC §6).
-const STATUS: &[(&str, StatusCode)] = &[
+pub const STATUS: &[(&str, StatusCode)] = &[
     ("MALFORMED", StatusCode::BAD_REQUEST),
     ("UNAUTHENTICATED", StatusCode::UNAUTHORIZED),
     ("SCOPE_DENIED", StatusCode::FORBIDDEN),

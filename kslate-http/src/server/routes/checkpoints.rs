@@ -7,6 +7,12 @@ use crate::server::answer::{self, Answered};
 use crate::server::asked::Asked;
 use crate::server::db::{args, call, Call};
 use crate::server::identity::Caller;
+use crate::server::openapi::checkpoints::{
+    Checkpoint, Checkpoints, SaveCheckpoint, SavedCheckpoint,
+};
+use crate::server::openapi::parameters::{
+    AsRole, CheckpointChoice, CheckpointList, Idempotency, RecordPath,
+};
 use crate::server::Server;
 
 const SAVE: Call = call!(
@@ -18,6 +24,13 @@ const LOAD: Call =
 const LIST: Call = call!("kslate_checkpoint_list(record => $1, role => $2, after => $3, page_size => $4::bigint::int, identity => $5)", "r.checkpoint_id");
 
 /// An agent's account of itself.
+#[utoipa::path(
+    put, path = "/v1/records/{class}/{key}/checkpoint", operation_id = "saveCheckpoint", tag = "checkpoints",
+    params(RecordPath, AsRole, Idempotency),
+    request_body = SaveCheckpoint,
+    responses((status = 200, body = SavedCheckpoint)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "LEASE_LOST", "INVALID_CHECKPOINT", "BUSY"]))),
+)]
 pub async fn save(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let record = asked.record()?;
     let role = asked.query(&["role"])?.text("role");
@@ -35,6 +48,12 @@ pub async fn save(State(server): State<Server>, caller: Caller, asked: Asked) ->
 }
 
 /// The latest account of a role, and what changed since.
+#[utoipa::path(
+    get, path = "/v1/records/{class}/{key}/checkpoint", operation_id = "loadCheckpoint", tag = "checkpoints",
+    params(RecordPath, CheckpointChoice),
+    responses((status = 200, body = Checkpoint)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND"]))),
+)]
 pub async fn load(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let record = asked.record()?;
     let query = asked.query(&["role", "checkpoint_id"])?;
@@ -54,6 +73,12 @@ pub async fn load(State(server): State<Server>, caller: Caller, asked: Asked) ->
 }
 
 /// Which accounts there are.
+#[utoipa::path(
+    get, path = "/v1/records/{class}/{key}/checkpoints", operation_id = "listCheckpoints", tag = "checkpoints",
+    params(RecordPath, CheckpointList),
+    responses((status = 200, body = Checkpoints)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "PAYLOAD_TOO_LARGE"]))),
+)]
 pub async fn list(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let record = asked.record()?;
     let query = asked.query(&["role", "after", "page_size"])?;

@@ -6,6 +6,11 @@ use crate::server::answer::{Answer, Answered};
 use crate::server::asked::Asked;
 use crate::server::db::{args, call, Call};
 use crate::server::identity::Caller;
+use crate::server::openapi::claims::{
+    Claim, ClaimNext, Complete, Completed, ForceRelease, ForceReleased, Granted, NextClaim,
+    Release, Released, Renew, Renewed, Reopen, Reopened,
+};
+use crate::server::openapi::parameters::{ClassPath, FieldPath, Idempotency};
 use crate::server::Server;
 
 const CLAIM: Call = call!(
@@ -29,6 +34,13 @@ const FORCE_RELEASE: Call =
     call!("kslate_force_release(record => $1, field => $2, expected_epoch => $3, reason => $4, idempotency_key => $5, identity => $6)");
 
 /// This record's task.
+#[utoipa::path(
+    post, path = "/v1/records/{class}/{key}/fields/{field}/claim", operation_id = "claim", tag = "claims",
+    params(FieldPath, Idempotency),
+    request_body = Option<Claim>,
+    responses((status = 200, body = Granted)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "COMPLETED", "HELD", "BUSY"]))),
+)]
 pub async fn claim(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     asked.no_query()?;
@@ -45,6 +57,13 @@ pub async fn claim(State(server): State<Server>, caller: Caller, asked: Asked) -
 }
 
 /// The next free task of a class.
+#[utoipa::path(
+    post, path = "/v1/classes/{class}/claim", operation_id = "claimNext", tag = "claims",
+    params(ClassPath, Idempotency),
+    request_body = ClaimNext,
+    responses((status = 200, body = NextClaim)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "BUSY"]))),
+)]
 pub async fn claim_next(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let class = asked.class()?;
     asked.no_query()?;
@@ -62,6 +81,13 @@ pub async fn claim_next(State(server): State<Server>, caller: Caller, asked: Ask
 }
 
 /// More time.
+#[utoipa::path(
+    post, path = "/v1/records/{class}/{key}/fields/{field}/renew", operation_id = "renew", tag = "claims",
+    params(FieldPath),
+    request_body = Renew,
+    responses((status = 200, body = Renewed)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "LEASE_LOST", "BUSY"]))),
+)]
 pub async fn renew(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     asked.no_query()?;
@@ -77,6 +103,13 @@ pub async fn renew(State(server): State<Server>, caller: Caller, asked: Asked) -
 }
 
 /// Given back.
+#[utoipa::path(
+    post, path = "/v1/records/{class}/{key}/fields/{field}/release", operation_id = "release", tag = "claims",
+    params(FieldPath, Idempotency),
+    request_body = Release,
+    responses((status = 200, body = Released)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "LEASE_LOST", "BUSY"]))),
+)]
 pub async fn release(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     asked.no_query()?;
@@ -93,6 +126,13 @@ pub async fn release(State(server): State<Server>, caller: Caller, asked: Asked)
 }
 
 /// Done, with a result.
+#[utoipa::path(
+    post, path = "/v1/records/{class}/{key}/fields/{field}/complete", operation_id = "complete", tag = "claims",
+    params(FieldPath, Idempotency),
+    request_body = Complete,
+    responses((status = 200, body = Completed)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "LEASE_LOST", "EVIDENCE_REQUIRED", "INVALID_VALUE", "BUSY"]))),
+)]
 pub async fn complete(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     asked.no_query()?;
@@ -113,6 +153,13 @@ pub async fn complete(State(server): State<Server>, caller: Caller, asked: Asked
 }
 
 /// To be done again.
+#[utoipa::path(
+    post, path = "/v1/records/{class}/{key}/fields/{field}/reopen", operation_id = "reopen", tag = "claims",
+    params(FieldPath, Idempotency),
+    request_body = Option<Reopen>,
+    responses((status = 200, body = Reopened)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "NOT_COMPLETED", "BUSY"]))),
+)]
 pub async fn reopen(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     asked.no_query()?;
@@ -128,6 +175,13 @@ pub async fn reopen(State(server): State<Server>, caller: Caller, asked: Asked) 
 }
 
 /// Taken from its holder.
+#[utoipa::path(
+    post, path = "/v1/records/{class}/{key}/fields/{field}/force-release", operation_id = "forceRelease", tag = "claims",
+    params(FieldPath, Idempotency),
+    request_body = ForceRelease,
+    responses((status = 200, body = ForceReleased)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "VERSION_CONFLICT", "BUSY"]))),
+)]
 pub async fn force_release(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     asked.no_query()?;

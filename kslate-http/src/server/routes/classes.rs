@@ -8,6 +8,8 @@ use crate::server::db::{args, call, Call};
 use crate::server::error::Error;
 use crate::server::identity::Caller;
 use crate::server::json;
+use crate::server::openapi::classes::{Applied, Class, Classes, WrittenDefinition};
+use crate::server::openapi::parameters::{ClassPath, ClassVersion, DryRun, Idempotency};
 use crate::server::Server;
 
 const LIST: Call = call!("kslate_class_list(identity => $1)");
@@ -16,6 +18,10 @@ const APPLY: Call =
     call!("kslate_class_apply(source => $1, dry_run => $2, idempotency_key => $3, identity => $4)");
 
 /// All classes.
+#[utoipa::path(
+    get, path = "/v1/classes", operation_id = "listClasses", tag = "classes",
+    responses((status = 200, body = Classes)),
+)]
 pub async fn list(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     asked.no_query()?;
     let lines = server.database.all(LIST, args![caller.identity]).await?;
@@ -24,6 +30,12 @@ pub async fn list(State(server): State<Server>, caller: Caller, asked: Asked) ->
 }
 
 /// One class, at its present version or an earlier one.
+#[utoipa::path(
+    get, path = "/v1/classes/{class}", operation_id = "getClass", tag = "classes",
+    params(ClassPath, ClassVersion),
+    responses((status = 200, body = Class)),
+    extensions(("x-errors" = json!(["NOT_FOUND"]))),
+)]
 pub async fn show(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let class = asked.class()?;
     let version = asked.query(&["version"])?.whole("version")?;
@@ -35,6 +47,13 @@ pub async fn show(State(server): State<Server>, caller: Caller, asked: Asked) ->
 }
 
 /// A new definition, from an admin.
+#[utoipa::path(
+    put, path = "/v1/classes/{class}", operation_id = "applyClass", tag = "classes",
+    params(ClassPath, DryRun, Idempotency),
+    request_body(content((WrittenDefinition = "application/json"), (String = "application/yaml"))),
+    responses((status = 200, body = Applied)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "IDEMPOTENCY_CONFLICT", "INVALID_CLASS", "BUSY"]))),
+)]
 pub async fn apply(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let class = asked.class()?;
     let dry_run = asked.query(&["dry_run"])?.flag("dry_run", false)?;

@@ -7,6 +7,10 @@ use crate::server::answer::{self, Answer, Answered};
 use crate::server::asked::Asked;
 use crate::server::db::{args, call, Call};
 use crate::server::identity::Caller;
+use crate::server::openapi::fields::{
+    AppendEntry, AppendedEntry, Entries, Field, WriteField, WrittenField,
+};
+use crate::server::openapi::parameters::{EntryList, FieldPath, Idempotency};
 use crate::server::Server;
 
 const GET: Call = call!("kslate_fields(record => $1, fields => ARRAY[$2], identity => $3)");
@@ -24,6 +28,12 @@ const ENTRIES: Call = call!(
 );
 
 /// A field as it stands.
+#[utoipa::path(
+    get, path = "/v1/records/{class}/{key}/fields/{field}", operation_id = "getField", tag = "fields",
+    params(FieldPath),
+    responses((status = 200, body = Field)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND"]))),
+)]
 pub async fn get(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     asked.no_query()?;
@@ -35,6 +45,13 @@ pub async fn get(State(server): State<Server>, caller: Caller, asked: Asked) -> 
 }
 
 /// A new value.
+#[utoipa::path(
+    put, path = "/v1/records/{class}/{key}/fields/{field}", operation_id = "writeField", tag = "fields",
+    params(FieldPath, Idempotency),
+    request_body = WriteField,
+    responses((status = 200, body = WrittenField)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "LEASE_LOST", "VERSION_CONFLICT", "EVIDENCE_REQUIRED", "INVALID_VALUE", "INVALID_CHECKPOINT", "BUSY"]))),
+)]
 pub async fn write(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     asked.no_query()?;
@@ -53,6 +70,13 @@ pub async fn write(State(server): State<Server>, caller: Caller, asked: Asked) -
 }
 
 /// A new entry.
+#[utoipa::path(
+    post, path = "/v1/records/{class}/{key}/fields/{field}/entries", operation_id = "appendEntry", tag = "fields",
+    params(FieldPath, Idempotency),
+    request_body = AppendEntry,
+    responses((status = 201, body = AppendedEntry)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "LEASE_LOST", "VERSION_CONFLICT", "EVIDENCE_REQUIRED", "INVALID_VALUE", "BUSY"]))),
+)]
 pub async fn append(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     asked.no_query()?;
@@ -73,6 +97,12 @@ pub async fn append(State(server): State<Server>, caller: Caller, asked: Asked) 
 }
 
 /// The entries of an append field.
+#[utoipa::path(
+    get, path = "/v1/records/{class}/{key}/fields/{field}/entries", operation_id = "listEntries", tag = "fields",
+    params(FieldPath, EntryList),
+    responses((status = 200, body = Entries)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "PAYLOAD_TOO_LARGE"]))),
+)]
 pub async fn entries(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let (record, field) = asked.field()?;
     let query = asked.query(&["after", "page_size", "newest_first"])?;

@@ -7,6 +7,8 @@ use crate::server::answer::{self, Answered};
 use crate::server::asked::Asked;
 use crate::server::db::{args, call, Call};
 use crate::server::identity::Caller;
+use crate::server::openapi::history::{Blame, History};
+use crate::server::openapi::parameters::{BlameList, HistoryList, RecordPath};
 use crate::server::Server;
 
 const HISTORY: Call = call!(
@@ -16,6 +18,12 @@ const HISTORY: Call = call!(
 const BLAME: Call = call!("kslate_blame(record => $1, field => $2, after => $3, identity => $4)");
 
 /// The accepted changes of a record.
+#[utoipa::path(
+    get, path = "/v1/records/{class}/{key}/history", operation_id = "history", tag = "history",
+    params(RecordPath, HistoryList),
+    responses((status = 200, body = History)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "PAYLOAD_TOO_LARGE"]))),
+)]
 pub async fn history(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let record = asked.record()?;
     let query = asked.query(&["field", "after", "page_size", "newest_first", "with_values"])?;
@@ -34,6 +42,12 @@ pub async fn history(State(server): State<Server>, caller: Caller, asked: Asked)
 }
 
 /// Who last wrote what, and on what evidence.
+#[utoipa::path(
+    get, path = "/v1/records/{class}/{key}/blame", operation_id = "blame", tag = "history",
+    params(RecordPath, BlameList),
+    responses((status = 200, body = Blame)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "PAYLOAD_TOO_LARGE"]))),
+)]
 pub async fn blame(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let record = asked.record()?;
     let query = asked.query(&["field", "after"])?;

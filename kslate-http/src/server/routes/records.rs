@@ -6,6 +6,10 @@ use crate::server::answer::{self, Answer, Answered};
 use crate::server::asked::Asked;
 use crate::server::db::{args, call, Call};
 use crate::server::identity::Caller;
+use crate::server::openapi::parameters::{ClassPath, Fields, Idempotency, RecordList, RecordPath};
+use crate::server::openapi::records::{
+    CreateRecord, CreatedRecord, Record, Records, WriteMany, WrittenMany,
+};
 use crate::server::Server;
 
 const CREATE: Call = call!("kslate_create(record => $1, fields => $2::text::jsonb, evidence => $3, idempotency_key => $4, identity => $5)", "r.created");
@@ -17,6 +21,13 @@ const LIST: Call = call!(
 const WRITE_MANY: Call = call!("kslate_write_many(record => $1, changes => $2::text::jsonb, claim_id => $3::text::uuid, idempotency_key => $4, identity => $5)");
 
 /// A new record, or the one that is there.
+#[utoipa::path(
+    put, path = "/v1/records/{class}/{key}", operation_id = "createRecord", tag = "records",
+    params(RecordPath, Idempotency),
+    request_body = Option<CreateRecord>,
+    responses((status = 201, body = CreatedRecord), (status = 200, description = "It exists already, and no first values were sent.", body = CreatedRecord)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "LEASE_LOST", "ALREADY_EXISTS", "EVIDENCE_REQUIRED", "INVALID_VALUE", "INVALID_CHECKPOINT", "BUSY"]))),
+)]
 pub async fn create(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let record = asked.record()?;
     asked.no_query()?;
@@ -38,6 +49,12 @@ pub async fn create(State(server): State<Server>, caller: Caller, asked: Asked) 
 }
 
 /// A record as the caller may see it.
+#[utoipa::path(
+    get, path = "/v1/records/{class}/{key}", operation_id = "getRecord", tag = "records",
+    params(RecordPath, Fields),
+    responses((status = 200, body = Record)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "PAYLOAD_TOO_LARGE"]))),
+)]
 pub async fn get(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let record = asked.record()?;
     let fields = asked.query(&["fields"])?.names("fields")?;
@@ -49,6 +66,12 @@ pub async fn get(State(server): State<Server>, caller: Caller, asked: Asked) -> 
 }
 
 /// The records of a class.
+#[utoipa::path(
+    get, path = "/v1/records/{class}", operation_id = "listRecords", tag = "records",
+    params(ClassPath, RecordList),
+    responses((status = 200, body = Records)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "PAYLOAD_TOO_LARGE"]))),
+)]
 pub async fn list(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let class = asked.class()?;
     let query = asked.query(&["filter", "fields", "after", "page_size"])?;
@@ -76,6 +99,13 @@ pub async fn list(State(server): State<Server>, caller: Caller, asked: Asked) ->
 }
 
 /// Several fields, all or nothing.
+#[utoipa::path(
+    patch, path = "/v1/records/{class}/{key}", operation_id = "writeMany", tag = "records",
+    params(RecordPath, Idempotency),
+    request_body = WriteMany,
+    responses((status = 200, body = WrittenMany)),
+    extensions(("x-errors" = json!(["SCOPE_DENIED", "NOT_FOUND", "IDEMPOTENCY_CONFLICT", "LEASE_LOST", "VERSION_CONFLICT", "EVIDENCE_REQUIRED", "INVALID_VALUE", "INVALID_CHECKPOINT", "BUSY"]))),
+)]
 pub async fn write_many(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     let record = asked.record()?;
     asked.no_query()?;
