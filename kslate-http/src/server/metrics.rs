@@ -18,7 +18,7 @@ const BUCKETS: [f64; 13] = [
 pub struct Metrics {
     routes: Mutex<HashMap<String, Route>>,
     /// Claims refused because a lease was live.
-    pub claims_held: AtomicU64,
+    pub held_refusals: AtomicU64,
     /// Claims that displaced another identity's lapsed lease.
     pub takeovers: AtomicU64,
     /// Calls that named a claim which was over.
@@ -64,15 +64,23 @@ impl Metrics {
         }
     }
 
-    /// The text of `/metrics`.
-    pub fn text(&self, pool: Status) -> String {
+    /// The text of `/metrics`. `claims_held` is how many leases are live; left out where the database does not say.
+    pub fn text(&self, pool: Status, claims_held: Option<u64>) -> String {
         let mut out = String::new();
-        for (name, kind, help, value) in [
+        let claims_held = claims_held.map(|count| {
             (
-                "kslate_claims_held_total",
+                "kslate_claims_held",
+                "gauge",
+                "Claims whose lease is live.",
+                count,
+            )
+        });
+        let others = [
+            (
+                "kslate_held_refusals_total",
                 "counter",
                 "Claims refused because another lease was live.",
-                self.claims_held.load(Ordering::Relaxed),
+                self.held_refusals.load(Ordering::Relaxed),
             ),
             (
                 "kslate_takeovers_total",
@@ -116,7 +124,8 @@ impl Metrics {
                 "Requests that wait for a connection.",
                 pool.waiting as u64,
             ),
-        ] {
+        ];
+        for (name, kind, help, value) in claims_held.into_iter().chain(others) {
             // Writing to a String does not fail, here and below.
             let _ = writeln!(
                 out,
@@ -167,13 +176,16 @@ mod tests {
         metrics.request("GET", "/v1/whoami", 200, Duration::from_millis(3));
         metrics.request("GET", "/v1/whoami", 401, Duration::from_secs(20));
         metrics.takeovers.fetch_add(1, Ordering::Relaxed);
-        let text = metrics.text(Status {
+        let pool = Status {
             max_size: 16,
             size: 1,
             available: 1,
             waiting: 0,
-        });
+        };
+        assert!(!metrics.text(pool, None).contains("kslate_claims_held"));
+        let text = metrics.text(pool, Some(3));
         for line in [
+            "kslate_claims_held 3",
             "kslate_takeovers_total 1",
             "kslate_pool_connections_max 16",
             "kslate_http_requests_total{method=\"GET\",route=\"/v1/whoami\",status=\"401\"} 1",

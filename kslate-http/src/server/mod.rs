@@ -6,6 +6,7 @@
 mod answer;
 mod asked;
 mod body;
+mod claims_held;
 pub mod connect;
 mod db;
 mod drain;
@@ -16,6 +17,7 @@ mod keys;
 mod listener;
 mod metrics;
 mod observe;
+mod openapi;
 mod query;
 mod router;
 mod routes;
@@ -34,6 +36,7 @@ pub(crate) struct Server {
     database: db::Database,
     keys: Arc<keys::Keys>,
     metrics: Arc<metrics::Metrics>,
+    claims_held: Arc<claims_held::ClaimsHeld>,
     limits: Limits,
 }
 
@@ -72,6 +75,7 @@ fn set_up(options: &ServeOptions) -> Result<Server, String> {
         database: db::Database::new(target, usize::from(options.pool))?,
         keys: Arc::new(keys),
         metrics: Arc::default(),
+        claims_held: Arc::default(),
         limits: Limits {
             body: options.max_body,
         },

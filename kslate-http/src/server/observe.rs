@@ -91,7 +91,7 @@ fn count(server: &Server, refusal: Option<&Refusal>, took_over: bool) {
     let metrics = &server.metrics;
     let counter = match refusal {
         None if took_over => &metrics.takeovers,
-        Some(refusal) if refusal.name == "HELD" => &metrics.claims_held,
+        Some(refusal) if refusal.name == "HELD" => &metrics.held_refusals,
         Some(refusal) if refusal.name == "LEASE_LOST" => &metrics.lease_lost,
         Some(refusal) if refusal.gate => &metrics.gate_refusals,
         _ => return,

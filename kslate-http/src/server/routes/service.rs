@@ -8,6 +8,8 @@ use crate::server::answer::{Answer, Answered};
 use crate::server::asked::Asked;
 use crate::server::db::{args, call, Call};
 use crate::server::identity::Caller;
+use crate::server::openapi;
+use crate::server::openapi::service::{Health, Ready, Whoami};
 use crate::server::Server;
 
 const READY: Call = Call {
@@ -17,23 +19,45 @@ const READY: Call = Call {
 const WHOAMI: Call = call!("kslate_whoami(identity => $1)", "r.roles");
 
 /// Alive, whatever the database is.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "health", tag = "service",
+    security(()),
+    responses((status = 200, body = Health)),
+)]
 pub async fn health() -> Answer {
     Answer::ok(r#"{"status":"ok"}"#)
 }
 
 /// Able to work: the database answers, with extension and storage in place.
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "ready", tag = "service",
+    security(()),
+    responses((status = 200, body = Ready)),
+    extensions(("x-errors" = json!(["UNAVAILABLE", "TIMEOUT"]))),
+)]
 pub async fn ready(State(server): State<Server>) -> Answered {
     Ok(server.database.one(READY, Vec::new()).await?.into())
 }
 
 /// Every route, for programs.
+#[utoipa::path(
+    get, path = "/openapi.json", operation_id = "openapi", tag = "service",
+    security(()),
+    responses((status = 200, body = serde_json::Value)),
+)]
 pub async fn openapi() -> Answer {
-    Answer::ok(include_str!("../../../openapi.json"))
+    Answer::ok(openapi::document())
 }
 
 /// For Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", operation_id = "metrics", tag = "service",
+    security(()),
+    responses((status = 200, body = String, content_type = "text/plain")),
+)]
 pub async fn metrics(State(server): State<Server>) -> Response {
-    let text = server.metrics.text(server.database.status());
+    let claims_held = server.claims_held.ask(&server.database).await;
+    let text = server.metrics.text(server.database.status(), claims_held);
     (
         [(
             CONTENT_TYPE,
@@ -45,6 +69,10 @@ pub async fn metrics(State(server): State<Server>) -> Response {
 }
 
 /// Who the caller is, and as what. `admin` is the one thing here that the database does not know.
+#[utoipa::path(
+    get, path = "/v1/whoami", operation_id = "whoami", tag = "service",
+    responses((status = 200, body = Whoami)),
+)]
 pub async fn whoami(State(server): State<Server>, caller: Caller, asked: Asked) -> Answered {
     asked.no_query()?;
     let line = server
