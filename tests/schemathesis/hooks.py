@@ -1,8 +1,8 @@
 """What schemathesis cannot guess: records that are there, claims that are live, versions that match.
 
-Most cases that schemathesis means to be good get a record of their own, made by calls beside the run, and what must fit to it:
-path, version, claim_id, epoch. All else in them stays as generated. Cases that are meant to be bad are left alone, and so is
-every fifth good one. Each answer is counted; the counts are in the file COUNTS when the run is over.
+Of ten cases that schemathesis means to be good, eight get a record of their own, made by calls beside the run, and what must fit
+to it: path, version, claim_id, epoch. All else in them stays as generated. One is made so that a rule refuses it; one, and
+all that are meant to be bad, are left alone. Each answer is counted; the counts are in the file COUNTS when the run is over.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ COUNTS = os.environ["COUNTS"]
 HEADERS = {"Authorization": f"Bearer {os.environ['KSLATE_APIKEY']}"}
 NOTES = {"class": "notes", "roles": {"tester": ["apikey:tester"]}, "fields": {"text": {"mode": "lww", "write": ["tester"]}}}
 ASKED = 50
+STRANGE = "0b9a3d6e-2f0e-4f3e-9d0a-5c1f8c1d7a10"
 READABLE = ["status", "note", "setting", "reasons", "log", "guarded", "work"]
 
 # Another run against the same database makes other records.
@@ -244,6 +245,84 @@ FILL = {
 turns: Counter[str] = Counter()
 
 
+def refused_create(case: Any, turn: int) -> None:
+    fresh(case)
+    body(case, fields={"note": turn})
+
+
+def refused_write(case: Any, turn: int) -> None:
+    field, more = [
+        ("note", {"value": 1, "expected_version": 7}),
+        ("status", {"value": "resolved", "expected_version": 1}),
+        ("status", {"value": "closed", "expected_version": 1}),
+        ("reasons", {"value": 1, "expected_version": 0}),
+        ("guarded", {"value": 1, "expected_version": 0}),
+        ("note", {"value": 1, "expected_version": 0, "claim_id": STRANGE}),
+    ][turn // 10 % 6]
+    fresh(case, field=field)
+    body(case, **more)
+
+
+def refused_write_many(case: Any, turn: int) -> None:
+    fresh(case)
+    note = {"field": "note", "value": turn, "expected_version": 7}
+    body(case, changes=[[note, {"field": "guarded", "value": 1, "expected_version": 7}], [note]][turn // 10 % 2])
+
+
+def refused_append(case: Any, turn: int) -> None:
+    fresh(case, field="log")
+    body(case, ("value",), **[{"expected_version": 7}, {"claim_id": STRANGE}][turn // 10 % 2])
+
+
+def refused_claim(case: Any, turn: int) -> None:
+    grant = held(case)
+    if turn // 10 % 2:
+        call("POST", f"{grant['record'].split('/')[1]}/fields/work/complete", {"claim_id": grant["claim_id"]})
+    body(case)
+
+
+def refused_holder(case: Any, turn: int) -> None:
+    held(case)
+    body(case, claim_id=STRANGE)
+
+
+def refused_reopen(case: Any, turn: int) -> None:
+    fresh(case, field="work")
+    body(case)
+
+
+def refused_force_release(case: Any, turn: int) -> None:
+    body(case, expected_epoch=held(case)["epoch"] + 1, reason="stuck")
+
+
+def refused_checkpoint(case: Any, turn: int) -> None:
+    fresh(case)
+    query(case, role=None)
+    body(case, **[{"document": {}}, {"document": {"goal": 1}, "claim_id": STRANGE}][turn // 10 % 2])
+
+
+def refused_class(case: Any, turn: int) -> None:
+    case.path_parameters = {"class": "notes"}
+    case.media_type = "application/json"
+    case.body = NOTES | {"create": ["nobody"]}
+
+
+REFUSE = {
+    "createRecord": refused_create,
+    "writeMany": refused_write_many,
+    "writeField": refused_write,
+    "appendEntry": refused_append,
+    "claim": refused_claim,
+    "renew": refused_holder,
+    "release": refused_holder,
+    "complete": refused_holder,
+    "reopen": refused_reopen,
+    "forceRelease": refused_force_release,
+    "saveCheckpoint": refused_checkpoint,
+    "applyClass": refused_class,
+}
+
+
 def operation(case: Any) -> str:
     return case.operation.definition.raw["operationId"]
 
@@ -256,8 +335,11 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     if name not in FILL or not meant_to_be_good:
         return
     turns[name] += 1
-    if turns[name] % 5:
-        FILL[name](case, turns[name])
+    turn = turns[name]
+    if turn % 5:
+        FILL[name](case, turn)
+    elif turn % 10 and name in REFUSE:
+        REFUSE[name](case, turn)
 
 
 @schemathesis.hook

@@ -52,6 +52,7 @@ fn the_server_keeps_to_its_document() {
     let mut too_few = Vec::new();
     for operation in operations(&document) {
         let (mut all, mut done) = (0, 0);
+        let mut refused = Vec::new();
         for (status, count) in counts[&operation].as_object().into_iter().flatten() {
             let count = count.as_u64().unwrap_or_default();
             assert!(
@@ -59,9 +60,16 @@ fn the_server_keeps_to_its_document() {
                 "{operation}: {count} times {status}"
             );
             all += count;
-            done += if status.starts_with('2') { count } else { 0 };
+            if status.starts_with('2') {
+                done += count;
+            } else {
+                refused.push(format!("{count} × {status}"));
+            }
         }
-        println!("{operation:<18} {done:>5} of {all:>5} answers are 2xx");
+        println!(
+            "{operation:<18} {done:>5} of {all:>5} answers are 2xx; {}",
+            refused.join(", ")
+        );
         total += all;
         if done < LEAST_DONE {
             too_few.push(operation);
