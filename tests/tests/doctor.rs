@@ -121,6 +121,20 @@ fn tables() -> Vec<Ailment> {
         ailment("table", "kslate.gates", owned, "alter view kslate.gates owner to postgres", "alter view kslate.gates owner to kslate_owner"),
         ailment(
             "table",
+            "kslate.lapsed",
+            "missing: restore it",
+            "alter view kslate.lapsed rename to gone",
+            "alter view kslate.gone rename to lapsed",
+        ),
+        ailment(
+            "table",
+            "kslate.idempotency",
+            "missing: restore it",
+            "alter table kslate.idempotency rename to gone",
+            "alter table kslate.gone rename to idempotency",
+        ),
+        ailment(
+            "table",
             "kslate.record",
             hides,
             "alter table kslate.record enable row level security",
