@@ -160,16 +160,15 @@ fn apply(call: &Call, class: &Class, source: &str, dry_run: bool) -> Outcome<App
             let stored: String = row.need(1)?;
             let parsed =
                 kslate_class::parse(&stored).map_err(|faults| invalid(&class.name, &faults))?;
-            Some((row.need::<i64>(0)?, stored, parsed))
+            Some((row.need::<i64>(0)?, parsed))
         }
     };
     drop(rows);
     let (version, differences) = match &present {
         None => (0, Vec::new()),
-        Some((version, stored, parsed)) => {
+        Some((version, parsed)) => {
             let differences = parsed.differences(class);
             if differences.is_empty() && parsed == class {
-                let _ = stored;
                 return Ok(Applied {
                     class: class.name.clone(),
                     version: *version,
@@ -208,7 +207,7 @@ fn apply(call: &Call, class: &Class, source: &str, dry_run: bool) -> Outcome<App
         return Ok(applied);
     }
     let now = Time::now();
-    if let Some((_, _, parsed)) = &present {
+    if let Some((_, parsed)) = &present {
         adjust_claims(call, parsed, class, now)?;
     }
     let definition = Jsonb::parse(&class.definition_json())?;

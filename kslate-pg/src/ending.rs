@@ -131,8 +131,7 @@ fn kslate_release(
                 reason,
                 step: 0,
             };
-            let ended = end(&scope, field, &ending, now)?;
-            Ok(ended)
+            end(&scope, field, &ending, now)
         })?;
         Ok(TableIterator::once((
             record.to_owned(),

@@ -83,7 +83,7 @@ fn kslate_claim_next(
             .part(filter.as_ref().map(Jsonb::text));
         let call = Call::open(identity)?;
         let mut scope = call.class_scope(class)?;
-        let (_, seconds, _) = judge(&scope, field, lease_seconds)?;
+        judge(&scope, field, lease_seconds)?;
         let filter = filter.map(|filter| any_of(&scope, &filter)).transpose()?;
         if let Some((record, first)) = request.replay::<(String, Granted)>(&call, class)? {
             return Ok(TableIterator::once(first.row(
@@ -92,7 +92,6 @@ fn kslate_claim_next(
                 &call.caller.identity,
             )));
         }
-        debug_assert!(seconds > 0);
         let found = match &filter {
             None => next(&scope, field)?,
             Some(filter) => next_matching(&scope, field, filter)?,

@@ -121,12 +121,12 @@ impl Session {
     /// Executes a statement that reads, on the snapshot of the calling query. Takes no transaction id, so it works on a
     /// hot standby.
     pub fn read(&self, statement: &Statement, parameters: &[Parameter]) -> Outcome<Rows<'_>> {
-        self.execute(statement, parameters, true, 0)
+        self.execute(statement, parameters, true)
     }
 
     /// Executes a statement on a fresh snapshot: whatever follows a lock must see what was committed while it waited.
     pub fn write(&self, statement: &Statement, parameters: &[Parameter]) -> Outcome<Rows<'_>> {
-        self.execute(statement, parameters, false, 0)
+        self.execute(statement, parameters, false)
     }
 
     /// Executes a statement that reads what is committed now, whatever the isolation level.
@@ -179,14 +179,13 @@ impl Session {
         statement: &Statement,
         parameters: &[Parameter],
         read_only: bool,
-        limit: i64,
     ) -> Outcome<Rows<'_>> {
         debug_assert_eq!(parameters.len(), statement.types.len());
         let plan = statement.plan()?;
         let (mut values, nulls) = split(parameters);
         // SAFETY: the plan takes as many parameters as it declares.
         let code = unsafe {
-            pg_sys::SPI_execute_plan(plan, values.as_mut_ptr(), nulls.as_ptr(), read_only, limit)
+            pg_sys::SPI_execute_plan(plan, values.as_mut_ptr(), nulls.as_ptr(), read_only, 0)
         };
         rows(code)
     }
