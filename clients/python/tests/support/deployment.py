@@ -52,7 +52,7 @@ def script(name: str, *arguments: str) -> str:
 class Deployment:
     """A private cluster with the classes of `classes/`, and a server on a free port that it keeps over restarts.
 
-    All of it is gone when this process is, in whatever way that ends: `scripts/cluster watch` holds the other end of a pipe.
+    All of it is gone when this process is, however that ends: `scripts/cluster watch` holds the other end of a pipe.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,9 @@ class Deployment:
     def __enter__(self) -> Deployment:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -215,7 +217,9 @@ class Deployment:
     def own_class(self, like: str = "incidents") -> str:
         """A new class like one of `classes/`, so that claim next meets nobody else's records; gives its name."""
         source = (ROOT / "classes" / f"{like}.yaml").read_text()
-        return self.apply_class(re.sub(r"^class: *\S+", f"class: {like}-{next(self._numbers)}", source, flags=re.MULTILINE))
+        return self.apply_class(
+            re.sub(r"^class: *\S+", f"class: {like}-{next(self._numbers)}", source, flags=re.MULTILINE)
+        )
 
     def own_record(self, class_name: str = "incidents", fields: dict[str, Any] | None = None) -> str:
         """A new record, made by the diagnoser; gives its name."""

@@ -1,0 +1,1 @@
+"""The package under fire: killed, stopped and cut off agents, and what history then says."""
