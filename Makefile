@@ -1,7 +1,7 @@
 # Each recipe is one line; what it does stands in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install-extension run stop psql demo test lint fmt clean
+.PHONY: help deps build install-extension run stop psql demo test test-python lint fmt clean
 
 help: ## this list
 	@scripts/help
@@ -30,7 +30,10 @@ demo: ## an agent dies and its replacement resumes, against the running server
 test: build ## every test, on clusters of its own
 	@scripts/test
 
-lint: deps ## rustfmt, clippy with warnings denied, shellcheck where installed
+test-python: build ## the tests of the Python package alone
+	@scripts/test --python
+
+lint: deps ## rustfmt, clippy with warnings denied, ruff, mypy, shellcheck where installed
 	@scripts/lint
 
 fmt: ## format the Rust sources
