@@ -101,7 +101,7 @@ def acknowledged(recording: Recording) -> Iterator[str]:
 
 
 def takeovers(recording: Recording) -> Iterator[str]:
-    """A lapsed claim of another is displaced by a takeover that names it, not before it lapsed, and its taker was told."""
+    """A lapsed claim of another is displaced by a takeover that names it, no earlier, and its taker was told."""
     expiries: dict[tuple[str, int], datetime] = {}
     grants: dict[tuple[str, int], Exchange] = {}
     for exchange in recording.exchanges:

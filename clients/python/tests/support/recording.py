@@ -18,7 +18,7 @@ Process = tuple[str, int]
 
 @dataclass
 class Exchange:
-    """One request of an agent, as its wiretap saw it. No status: the connection or the process died before the answer."""
+    """One request of an agent, as its wiretap saw it. No status: connection or process died before the answer."""
 
     process: Process
     number: int
