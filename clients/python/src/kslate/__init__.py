@@ -3,8 +3,10 @@
 `Client` has one method per operation; `Claim` is a lease that keeps itself; `run` is the agent loop.
 """
 
+from kslate._actions import Action, Append, Complete, Release, Write
 from kslate._claim import Claim
 from kslate._client import Client
+from kslate._cycle import Agent
 from kslate._errors import (
     AlreadyExists,
     Busy,
@@ -38,6 +40,8 @@ from kslate._errors import (
     UnsupportedMediaType,
     VersionConflict,
 )
+from kslate._fields import Fields
+from kslate._loop import Summary, run
 from kslate._request import Change
 from kslate._results import (
     AppendResult,
@@ -76,16 +80,18 @@ from kslate._results import (
 __version__ = "0.1.0"
 
 __all__ = [
-    "AlreadyExists", "AppendResult", "Blame", "BlameRow", "Busy", "Change", "ChangedField", "Checkpoint", "CheckpointPage",
-    "CheckpointSaved", "CheckpointSummary", "Claim", "ClaimState", "ClassApplied", "ClassDefinition", "ClassPage",
-    "ClassSummary", "Client", "CompleteResult", "Completed", "Conflict", "ConnectionFailed", "CreateResult", "Denied", "Entry",
-    "EntryPage", "EvidenceRequired", "FieldState", "ForceReleaseResult", "GatewayFailed", "Held", "HistoryPage", "HistoryRow",
-    "IdempotencyConflict", "Immutable", "Internal", "InvalidCheckpoint", "InvalidClass", "InvalidValue", "KslateError",
-    "LeaseLost", "Malformed", "MethodNotAllowed", "NotCompleted", "NotFound", "PayloadTooLarge", "PointsTo", "Record",
-    "RecordPage", "Rejected", "ReleaseResult", "RenewResult", "ReopenResult", "ScopeDenied", "Timeout", "Transient",
-    "Unauthenticated", "Unavailable", "UnexpectedAnswer", "UnsupportedMediaType", "VersionConflict", "Whoami",
-    "WriteManyResult", "WriteResult", "WrittenChange",
+    "Action", "Agent", "AlreadyExists", "Append", "AppendResult", "Blame", "BlameRow", "Busy", "Change", "ChangedField",
+    "Checkpoint", "CheckpointPage", "CheckpointSaved", "CheckpointSummary", "Claim", "ClaimState", "ClassApplied",
+    "ClassDefinition", "ClassPage", "ClassSummary", "Client", "Complete", "CompleteResult", "Completed", "Conflict",
+    "ConnectionFailed", "CreateResult", "Denied", "Entry", "EntryPage", "EvidenceRequired", "FieldState", "Fields",
+    "ForceReleaseResult", "GatewayFailed", "Held", "HistoryPage", "HistoryRow", "IdempotencyConflict", "Immutable",
+    "Internal", "InvalidCheckpoint", "InvalidClass", "InvalidValue", "KslateError", "LeaseLost", "Malformed",
+    "MethodNotAllowed", "NotCompleted", "NotFound", "PayloadTooLarge", "PointsTo", "Record", "RecordPage", "Rejected",
+    "Release", "ReleaseResult", "RenewResult", "ReopenResult", "ScopeDenied", "Summary", "Timeout", "Transient",
+    "Unauthenticated", "Unavailable", "UnexpectedAnswer", "UnsupportedMediaType", "VersionConflict", "Whoami", "Write",
+    "WriteManyResult", "WriteResult", "WrittenChange", "run",
 ]  # fmt: skip
 
 for _name in __all__:
-    globals()[_name].__module__ = "kslate"  # in tracebacks, the name that one imports
+    if _name != "Action":  # a union, which has no module
+        globals()[_name].__module__ = "kslate"  # in tracebacks, the name that one imports

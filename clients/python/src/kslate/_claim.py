@@ -54,15 +54,16 @@ class Claim:
         self.on_lost: Callable[[LeaseLost], object] | None = None
         self.lost: threading.Event = _Lost(self)
         self._clock: Clock = client._transport.clock
-        self._client = client._until(self.lost)
+        self._client = client._twin(stop=self.lost)
         self._lock = threading.Lock()
-        self._confirmed_at = sent_at
+        self._renew_at = sent_at + grant.lease_seconds / 3
         self._deadline = sent_at + grant.lease_seconds
         self._why: LeaseLost | None = None
         self._ending = False
         self._ended = False
         self._keeper: threading.Thread | None = None
-        self._let_go = threading.Event()
+        self._gone = False
+        self._wake = threading.Event()
 
     def __repr__(self) -> str:
         return f"Claim({self.record!r}, {self.field!r}, epoch={self.epoch}, owner={self.owner!r}, live={self.live})"
@@ -92,7 +93,7 @@ class Claim:
             self.on_lost = on_lost
         with self._lock:
             if self._keeper is None and self._why is None and not self._ended:
-                self._let_go.clear()
+                self._gone = False
                 name = f"kslate-renew-{self.record}"
                 self._keeper = threading.Thread(target=self._keep, name=name, daemon=True)
                 self._keeper.start()
@@ -100,7 +101,8 @@ class Claim:
 
     def let_go(self) -> None:
         """End the background thread, and wait for it. The lease stays, and runs out when it does."""
-        self._let_go.set()
+        self._gone = True
+        self._wake.set()
         keeper = self._keeper
         if keeper is not None and keeper is not threading.current_thread():
             keeper.join()
@@ -129,6 +131,8 @@ class Claim:
         except LeaseLost as lost:
             self._lose(lost)
             raise
+        finally:
+            self._wake.set()
 
     def write(
         self,
@@ -216,9 +220,13 @@ class Claim:
 
     def release(self, reason: str | None = None, *, idempotency_key: str | None = None) -> results.ReleaseResult:
         """Give the task back; that ends the claim."""
-        return self._end(
-            lambda: self._client.release(self.record, self.field, self.claim_id, reason, idempotency_key=idempotency_key)
-        )
+        return self._release(reason, idempotency_key)
+
+    def _release(
+        self, reason: str | None, idempotency_key: str | None = None, retry_for: float | None = None
+    ) -> results.ReleaseResult:
+        client = self._client._twin(retry_for=retry_for)
+        return self._end(lambda: client.release(self.record, self.field, self.claim_id, reason, idempotency_key=idempotency_key))
 
     def _under(self, operation: Callable[[], T]) -> T:
         self.ensure_live()
@@ -231,8 +239,8 @@ class Claim:
             raise
         except Transient as failed:
             if self.lost.is_set() and self._why is not None:
-                unknown = f"The last request was not answered ({failed.message}): whether it was done is unknown."
-                raise LeaseLost(f"{self._why.message} {unknown}", body=self._why.body) from failed
+                unknown = f"The last request was not answered ({failed.message}): whether it was done is unknown"
+                raise LeaseLost(f"{self._why.message}. {unknown}", body=self._why.body) from failed
             raise
 
     def _end(self, operation: Callable[[], T]) -> T:
@@ -255,7 +263,8 @@ class Claim:
             self._why = why
             self.lost.set()
         log.warning("lease lost: %s %s: %s", self.record, self.field, why.message)
-        self._let_go.set()
+        self._gone = True
+        self._wake.set()
         if self.on_lost is not None:
             try:
                 self.on_lost(why)
@@ -268,7 +277,7 @@ class Claim:
             return False
         message = (
             f"the lease on {self.field} of {self.record} ran out without a confirmed renewal. Write nothing more under it; "
-            "load the checkpoint before you claim again."
+            "load the checkpoint before you claim again"
         )
         body = {"error": "LEASE_LOST", "field": self.field, "message": message, "record": self.record}
         self._lose(LeaseLost(message, body={**body, "owner": None, "reason": "unconfirmed"}))
@@ -277,20 +286,27 @@ class Claim:
     # The thread
 
     def _renew(self, lease_seconds: int | None = None, **how: Any) -> results.RenewResult:
+        if lease_seconds is not None:
+            # Should the answer be lost, the lease may have become a shorter one.
+            self._deadline = min(self._deadline, self._clock.now() + lease_seconds)
         answer, sent_at = self._client._renew(self.record, self.field, self.claim_id, lease_seconds, **how)
         # An answer that comes after the end does not bring the claim back: the work has been told.
         self.ensure_live()
         with self._lock:
-            self._confirmed_at, self._deadline = sent_at, sent_at + answer.lease_seconds
+            self._renew_at = sent_at + answer.lease_seconds / 3
+            self._deadline = sent_at + answer.lease_seconds
             self.expires_at, self.lease_seconds = answer.expires_at, answer.lease_seconds
         return answer
 
     def _keep(self) -> None:
         failures = 0
-        next_at = self._confirmed_at + self.lease_seconds / 3
-        while not self._clock.wait(min(next_at, self._deadline) - self._clock.now(), self._let_go):
-            if self._run_out():
+        while True:
+            woken = self._clock.wait(min(self._renew_at, self._deadline) - self._clock.now(), self._wake)
+            self._wake.clear()
+            if self._gone or self._run_out():
                 return
+            if woken:
+                continue
             try:
                 self._renew(timeout=self._patience(), retry_for=0)
             except LeaseLost as lost:
@@ -299,17 +315,11 @@ class Claim:
                 return
             except Exception as failed:  # noqa: BLE001  whatever it is, the lease may yet be saved
                 failures += 1
-                next_at = self._clock.now() + self._pause(failures, failed)
-                log.warning(
-                    "could not renew %s %s: %s; %.1f s of the lease are left",
-                    self.record,
-                    self.field,
-                    failed,
-                    self.seconds_left,
-                )
+                self._renew_at = self._clock.now() + self._pause(failures, failed)
+                left = self.seconds_left
+                log.warning("could not renew %s %s: %s; %.1f s of the lease are left", self.record, self.field, failed, left)
             else:
                 failures = 0
-                next_at = self._confirmed_at + self.lease_seconds / 3
 
     def _patience(self) -> float:
         usual = min(max(self.lease_seconds / 4, _SHORTEST_RENEWAL), _LONGEST_RENEWAL, self._client._transport.timeout)

@@ -43,6 +43,7 @@ class Client:
     ) -> None:
         self._transport = Transport(server, token, timeout=timeout, retry_for=retry_for, parse_float=parse_float)
         self._stop: Stop | None = None
+        self._retry_for: float | None = None
 
     def __enter__(self) -> Client:
         return self
@@ -353,14 +354,16 @@ class Client:
 
     # What the methods share
 
-    def _until(self, stop: Stop) -> Client:
-        """The same client, but `stop` ends its waiting before a request is sent again."""
+    def _twin(self, *, stop: Stop | None = None, retry_for: float | None = None) -> Client:
+        """This client on the same connections, but `stop` ends its waiting before a request is sent again, or it gives up
+        after `retry_for` seconds."""
         twin = copy.copy(self)
-        twin._stop = stop
+        twin._stop = stop or self._stop
+        twin._retry_for = self._retry_for if retry_for is None else retry_for
         return twin
 
     def _send(self, call: Call, **how: Any) -> Reply:
-        return self._transport.send(call, stop=self._stop, **how)
+        return self._transport.send(call, stop=self._stop, **{"retry_for": self._retry_for, **how})
 
     def _read(self, cls: type[T], path: str, **query: Any) -> T:
         return self._answer(cls, self._send(Call("GET", path, query_of(**query))))

@@ -314,6 +314,6 @@ _BY_STATUS: dict[int, type[KslateError]] = {401: Denied, 403: Denied, 409: Confl
 
 def error_of(status: int, body: Mapping[str, Any], request_id: str | None) -> KslateError:
     """The exception for an error body of kslate."""
-    by_status = _BY_STATUS.get(status, Rejected if status < 500 else KslateError)
+    by_status = _BY_STATUS.get(status, Rejected if status < 500 else Internal)
     raised = _BY_CODE.get(body["error"], by_status)
     return raised(body["message"], status=status, request_id=request_id, body=body)
