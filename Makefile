@@ -33,6 +33,9 @@ test: build ## every test, on clusters of its own
 test-python: build ## the tests of the Python package alone
 	@scripts/test --python
 
+bench: ## speed against hand-written SQL and peers, report in bench/results/; QUICK=1 is short, ONLY="sql http" a part
+	@scripts/bench
+
 lint: deps ## rustfmt, clippy with warnings denied, ruff, mypy, shellcheck where installed
 	@scripts/lint
 

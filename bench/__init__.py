@@ -1,0 +1,1 @@
+"""The benchmark of kslate: `make bench`. Standard library only."""

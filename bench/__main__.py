@@ -1,0 +1,27 @@
+"""`python3 -m bench [PART…]`, as scripts/bench calls it: measures, and writes the report."""
+
+import os
+import sys
+
+from bench import floor
+from bench.cluster import Cluster
+from bench.report import Report
+
+PARTS = {"sql": floor.measure}
+
+
+def main(names):
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        raise SystemExit(f"no part {' '.join(unknown)}; there are: {' '.join(PARTS)}")
+    quick = bool(os.environ.get("QUICK"))
+    report = Report(quick, "-".join(names))
+    report.progress("making a cluster")
+    with Cluster() as cluster:
+        report.about(cluster)
+        for name in names or PARTS:
+            PARTS[name](cluster, report, quick)
+    report.progress(f"the report: {os.path.relpath(report.write())}")
+
+
+main(sys.argv[1:])

@@ -1,0 +1,119 @@
+"""Our functions against the floor: the same row changes as hand-written SQL. Rounds alternate, and ratios are medians."""
+
+import json
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from bench.operations import FIRST, OPERATIONS, TABLES, fill, once
+from bench.pgbench import Measured, transaction
+
+CLIENTS = (1, 8, 32)
+
+
+@dataclass
+class Comparison:
+    """The rounds of one operation with so many clients."""
+
+    clients: int
+    sync: bool
+    ours: list = field(default_factory=list)
+    floor: list = field(default_factory=list)
+
+    def ratio(self, what="tps"):
+        return median(getattr(o, what) / getattr(f, what) for o, f in zip(self.ours, self.floor))
+
+    def of(self, side):
+        """The medians of a side."""
+        return Measured(*(median(getattr(m, name) for m in getattr(self, side)) for name in ("tps", "p50", "p99", "cpu")))
+
+
+def same_changes(cluster, op):
+    """Each way of the floor leaves the rows that ours leaves, and reads what ours reads, but for clocks and random numbers."""
+    if op.reads:
+        fill_together(cluster, op)
+        left = {way: read(cluster, op, way) for way in (None, *op.ways)}
+    else:
+        left = {}
+        for way in (None, *op.ways):
+            fill(cluster, replace(op, records=32), "floor" if way else "kslate")
+            transaction(cluster, op.script(way), op.variables(1))
+            left[way] = rows(cluster, "floor" if way else "kslate")
+    for way in op.ways:
+        if left[way] != left[None]:
+            raise SystemExit(f"the floor's {op.name}/{way} does not do what ours does:\n{left[way]}\nours:\n{left[None]}")
+
+
+def fill_together(cluster, op):
+    """The same times in both schemas."""
+    calls = "".join(f"call bench.fill('{schema}', 32, {op.entries}, {op.held}, '{{}}');" for schema in ("kslate", "floor"))
+    cluster.sql(f"begin; {calls} commit")
+
+
+def read(cluster, op, way):
+    statement = op.script(way).split("\\set v")[1].split("\n", 1)[1].replace("\\gset", "").replace(":n", str(FIRST))
+    answer = cluster.sql(f"set role bench; select to_json(answer) from ({statement}) answer")
+    # What is JSON put together as text is JSON all the same.
+    return {name: json.loads(value) if isinstance(value, str) and value[:1] == "[" else value for name, value in json.loads(answer).items()}
+
+
+def rows(cluster, schema):
+    """All rows of the record that was changed, without times and random numbers."""
+    def plain(row):
+        return {name: value is not None if name.endswith("_at") or name == "claim_id" else value for name, value in row.items()}
+
+    queries = (f"select json_build_array('{table}', t) from {schema}.{table} t where record = 'bench/{FIRST}'" for table in TABLES)
+    found = [json.loads(line) for line in cluster.sql(";".join(queries)).splitlines()]
+    return sorted(([table, plain(row)] for table, row in found), key=str)
+
+
+def compare(cluster, op, rounds, seconds, progress):
+    """All comparisons of an operation; with them the way that is its floor, and what each way reached."""
+    same_changes(cluster, op)
+    if not op.fresh:
+        fill(cluster, op, "kslate", "floor")
+    tried = {}
+    for way in op.ways:
+        tried[way] = once(cluster, op, way, 8, False, seconds, place=1)
+        if not (op.fresh or op.reads):
+            fill(cluster, op, "floor")
+    best = max(tried, key=lambda way: tried[way].tps)
+    progress(f"{op.name}: the floor is {best}; " + ", ".join(f"{way} {m.tps:.0f}/s" for way, m in tried.items()))
+    comparisons, place = [], 0
+    for sync in (True,) if op.reads else (True, False):
+        for clients in CLIENTS:
+            comparison = Comparison(clients, sync)
+            for number in range(rounds):
+                for way in (None, best) if number % 2 == 0 else (best, None):
+                    side = comparison.floor if way else comparison.ours
+                    side.append(once(cluster, op, way, clients, sync, seconds, place))
+                place += 1
+            comparisons.append(comparison)
+            ours = comparison.of("ours")
+            progress(
+                f"{op.name}, {clients} clients, synchronous_commit {'on' if sync else 'off'}: {ours.tps:.0f}/s, "
+                f"{comparison.ratio():.2f} of the floor, cpu {comparison.ratio('cpu'):.2f}, p50 {ours.p50:.2f} ms")
+    return comparisons, best, tried
+
+
+def measure(cluster, report, quick):
+    """The part `sql` of the report."""
+    ways = []
+    summary = report.section(
+        "SQL, against the floor",
+        "tps, latency and CPU of the server's processes per operation, ours; ratios are ours to the floor's. Wanted for claim, "
+        "write and save: at least 0.90 of the floor's tps with synchronous_commit on and 0.80 without, for load and get 0.70; "
+        "CPU at most 1.25 of the floor's.",
+        ["operation", "sync", "clients", "tps", "of the floor", "p50 ms", "p99 ms", "floor p50", "cpu µs", "cpu ratio"])
+    seconds = 0.65
+    for op in OPERATIONS:
+        rounds = 1 if quick else 4 if op.promised else 3
+        comparisons, best, tried = compare(cluster, op, rounds, seconds, report.progress)
+        for c in comparisons:
+            ours, floor = c.of("ours"), c.of("floor")
+            summary.row(op.name, "on" if c.sync else "off", c.clients, ours.tps, c.ratio(), ours.p50, ours.p99, floor.p50, ours.cpu, c.ratio("cpu"))
+        ways += [(op.name, way, "floor" if way == best else "", m.tps, m.p50, m.cpu) for way, m in tried.items()]
+    table = report.section(
+        "Ways of writing the floor", "Eight clients, synchronous_commit off. The best is the floor of the table above.",
+        ["operation", "way", "", "tps", "p50 ms", "cpu µs"])
+    for way in ways:
+        table.row(*way)

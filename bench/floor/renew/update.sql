@@ -1,0 +1,8 @@
+-- Touches: claim (locked by its update). Another claim, or one that has lapsed: no row.
+-- One update that checks the lease.
+update floor.claim
+set expires_at = clock_timestamp() + interval '3600 seconds', lease_seconds = 3600,
+  recheck_at = least(recheck_at, clock_timestamp() + interval '3600 seconds')
+where record = 'bench/' || :n and field = 'task' and state = 'claimed' and owner = :me
+  and claim_id = ('00000000-0000-4000-8000-' || :n)::uuid and expires_at > clock_timestamp()
+returning record, field, owner, claim_id, epoch, expires_at, lease_seconds \gset

@@ -1,0 +1,18 @@
+-- Touches: record (locked by its update), field (updated), checkpoint (looked up), history (inserted). Another version, or no
+-- checkpoint of the role that the gate wants: history's op is null, which is refused, and all is undone.
+-- A transaction of statements, sent without waiting for any answer.
+\startpipeline
+begin;
+update floor.record set version = version + 1 where record = 'bench/' || :n;
+update floor.field f set value = '"resolved"', version = f.version + 1, author = :me, role = 'worker', evidence = null,
+  record_version = r.version, changed_at = clock_timestamp()
+from floor.record r where r.record = 'bench/' || :n and f.record = 'bench/' || :n and f.field = 'status' and f.version = :v
+  and exists (select from floor.checkpoint where record = 'bench/' || :n and role = 'worker')
+returning f.record, f.field, f.version, f.record_version, f.author, f.role, f.evidence, f.changed_at;
+insert into floor.history (record, record_version, op, field, version, value, author, role, evidence, changed_at, login)
+select r.record, r.version, case when f.record is not null then 'write' end, f.field, f.version, f.value, f.author, f.role,
+  f.evidence, f.changed_at, current_user
+from floor.record r left join floor.field f on f.record = r.record and f.field = 'status' and f.record_version = r.version
+where r.record = 'bench/' || :n;
+commit;
+\endpipeline

@@ -1,0 +1,90 @@
+"""The operations that are measured, the records they work on, and how one run of a side is made."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from bench.cluster import HERE
+from bench.pgbench import pgbench
+
+# Keys are numbers of twelve digits, so that a statement makes record and claim_id out of one integer.
+FIRST = 100_000_000_000
+TABLES = ("record", "field", "claim", "checkpoint", "history")
+
+DOCUMENT = '{"goal": "take node 7 out of service", "progress": {"step": 3, "of": 9}, "decisions": [%s]}' % ", ".join(
+    f'"moved shard {i} to node {i % 5} after its replica had caught up; no client saw an error"' for i in range(9))
+PLAN = '{"step": "drain node 8", "because": "node 7 was not the cause, see the log", "risk": 2}'
+ENTRY = '"moved shard 3 to node 4; its replica had caught up"'
+
+# A client's transactions go through records of its own, so that it can count the versions.
+PICK = """\\set k :k + 1
+\\set n :first + :client_id + :clients * (:k % :share)
+\\set v 1 + :k / :share
+"""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`slices`: into how many parts the records are cut; each run has the next part. `fresh`: the tables are filled anew for
+    each run. `entries`, `held`: what the records are filled with. `promised`: SPEC names the share of the floor it reaches."""
+
+    name: str
+    slices: int = 24
+    records: int = 24_576
+    fresh: bool = False
+    held: bool = False
+    entries: int = 0
+    reads: bool = False
+    promised: bool = False
+
+    @cached_property
+    def ways(self):
+        return sorted(path.stem for path in (HERE / "floor" / self.name).glob("*.sql"))
+
+    def script(self, way=None):
+        """The text for pgbench: ours, or a way of the floor."""
+        path = HERE / "floor" / self.name / f"{way}.sql" if way else HERE / "ours" / f"{self.name}.sql"
+        return PICK + path.read_text()
+
+    def variables(self, clients, place=0, records=None):
+        """What the script's variables are, for the part of the records that is `place`."""
+        size = (records or self.records) // self.slices
+        return {
+            "k": -1, "first": FIRST + place % self.slices * size, "share": size // clients,
+            "me": "pg:bench", "plan": PLAN, "document": DOCUMENT, "entry": ENTRY,
+        }
+
+
+OPERATIONS = [
+    # A lease of one second, over half of the records: where a run comes by again, the leases have lapsed.
+    Operation("claim", slices=2, promised=True),
+    Operation("write", promised=True),
+    Operation("save", promised=True),
+    Operation("append"),
+    Operation("renew", held=True),
+    Operation("next", slices=1, records=12_288, fresh=True),
+    Operation("resolve", slices=1, records=12_288, fresh=True),
+    Operation("load", slices=1, records=4_096, entries=5, reads=True),
+    Operation("get", slices=1, records=4_096, entries=5, reads=True),
+]
+
+
+def operation(name):
+    return next(one for one in OPERATIONS if one.name == name)
+
+
+def tidy(schema):
+    """SQL that leaves the tables as autovacuum would, and their pages written."""
+    return "".join(f"vacuum analyze {schema}.{table};" for table in TABLES) + "checkpoint;"
+
+
+def fill(cluster, op, *schemas, database="kslate"):
+    """Fills the tables anew."""
+    for schema in schemas:
+        cluster.sql(f"call bench.fill('{schema}', {op.records}, {op.entries}, {op.held}, $${DOCUMENT}$$); {tidy(schema)}", database)
+
+
+def once(cluster, op, way, clients, sync, seconds, place, **more):
+    """One run: ours where `way` is None, else that way of the floor."""
+    if op.fresh:
+        fill(cluster, op, "floor" if way else "kslate")
+    return pgbench(cluster, op.script(way), clients, seconds, sync=sync, variables=op.variables(clients, place), **more)

@@ -1,0 +1,1 @@
+select * from kslate_append('bench/' || :n, 'log', :entry) \gset

@@ -1,0 +1,1 @@
+select * from kslate_claim('bench/' || :n, 'task', 1) \gset

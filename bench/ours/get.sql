@@ -1,0 +1,1 @@
+select * from kslate_get('bench/' || :n) \gset

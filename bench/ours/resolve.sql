@@ -1,0 +1,1 @@
+select * from kslate_write('bench/' || :n, 'status', '"resolved"', :v) \gset

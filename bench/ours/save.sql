@@ -1,0 +1,1 @@
+select * from kslate_checkpoint_save('bench/' || :n, :document) \gset

@@ -1,0 +1,1 @@
+select * from kslate_write('bench/' || :n, 'plan', :plan, :v, 'log@1') \gset
