@@ -15,14 +15,21 @@ use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::{Client, Config, NoTls, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::hosts::{self, Unreplicated};
+
 /// A connection that has answered within this time is handed out unasked.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 
+/// What is granted to a host beyond the time to reach it, for TLS and the login.
+const GREETING: Duration = Duration::from_secs(1);
+
 /// Where the database is, and how it is talked to.
 pub struct Target {
     config: Config,
+    /// The same, a host each.
+    hosts: Vec<Config>,
     tls: Option<MakeRustlsConnect>,
     /// Kept statements; off behind a pooler that gives each transaction another connection.
     prepare: bool,
@@ -84,59 +91,72 @@ impl Target {
             config.ssl_mode(SslMode::Disable);
         }
         Ok(Self {
+            hosts: hosts::each(&config),
             config,
             tls,
             prepare,
         })
     }
 
-    /// How long a connection may take at most, all hosts tried.
-    pub fn patience(&self) -> Duration {
-        let each = self
-            .config
-            .get_connect_timeout()
-            .copied()
-            .unwrap_or(CONNECT_TIMEOUT);
-        each * u32::try_from(self.config.get_hosts().len().max(1)).unwrap_or(1)
-            + Duration::from_secs(1)
+    /// How long one host may take.
+    fn patience_with_one(&self) -> Duration {
+        let reach = self.config.get_connect_timeout().copied();
+        reach.unwrap_or(CONNECT_TIMEOUT) + GREETING
     }
 
-    /// A new connection, its driver running in the background.
-    pub async fn connect(&self) -> Result<Client, ConnectError> {
+    /// How long a connection may take at most, all hosts tried, and what is asked of it first.
+    pub fn patience(&self) -> Duration {
+        let hosts = self.config.get_hosts().len().max(1);
+        self.patience_with_one() * u32::try_from(hosts).unwrap_or(1) + GREETING
+    }
+
+    /// A new connection to the first host that will do.
+    pub async fn connect(&self) -> Result<(Client, Unreplicated), ConnectError> {
+        let mut last = ConnectError::Silent;
+        for host in &self.hosts {
+            match tokio::time::timeout(self.patience_with_one(), self.connect_to(host)).await {
+                Ok(Ok(connected)) => return Ok(connected),
+                Ok(Err(error)) => last = error.into(),
+                Err(_) => last = ConnectError::Silent,
+            }
+        }
+        Err(last)
+    }
+
+    async fn connect_to(
+        &self,
+        host: &Config,
+    ) -> Result<(Client, Unreplicated), tokio_postgres::Error> {
         match &self.tls {
             None => {
-                let (client, connection) = self.config.connect(NoTls).await?;
-                drive(connection);
-                Ok(client)
+                let (client, connection) = host.connect(NoTls).await?;
+                Ok((client, hosts::drive(connection)))
             }
             Some(tls) => {
-                let (client, connection) = self.config.connect(tls.clone()).await?;
-                drive(connection);
-                Ok(client)
+                let (client, connection) = host.connect(tls.clone()).await?;
+                Ok((client, hosts::drive(connection)))
             }
         }
     }
 }
 
-fn drive<C>(connection: C)
-where
-    C: std::future::Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
-{
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::warn!(error = %because(&error), "lost a connection to the database");
-        }
-    });
-}
-
-/// Takes the two parameters out of a `postgresql://` address that tokio-postgres does not know (it has fewer modes).
+/// Takes the two parameters out of a `postgresql://` address that tokio-postgres does not know (it has fewer modes), and gives
+/// each host of `?host=a,b` a parameter of its own: there it takes the list for one name.
 fn take_tls(url: &str) -> (String, Option<String>, Option<String>) {
     let (mut mode, mut root) = (None, None);
     let Some((base, query)) = url.split_once('?').filter(|(base, _)| base.contains("://")) else {
         return (url.to_owned(), mode, root);
     };
-    let kept: Vec<&str> = query
+    let kept: Vec<String> = query
         .split('&')
+        .flat_map(|pair| match pair.strip_prefix("host=") {
+            Some(list) => list
+                .replace("%2C", ",")
+                .split(',')
+                .map(|host| format!("host={host}"))
+                .collect(),
+            None => vec![pair.to_owned()],
+        })
         .filter(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = percent_encoding::percent_decode_str(value)
@@ -253,6 +273,8 @@ impl ServerCertVerifier for Anyone {
 pub enum ConnectError {
     /// The server, or the way to it.
     Database(tokio_postgres::Error),
+    /// A host that can be reached and does not say a word.
+    Silent,
     /// The extension is not in this database.
     NoExtension,
 }
@@ -261,6 +283,7 @@ impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Database(error) => f.write_str(&because(error)),
+            Self::Silent => f.write_str("the database took the connection and said nothing in time"),
             Self::NoExtension => f.write_str("the extension kslate is not in this database: CREATE EXTENSION kslate; SELECT kslate_setup()"),
         }
     }
@@ -284,6 +307,8 @@ pub struct Connection {
     pub kept: Option<HashMap<&'static str, Statement>>,
     /// False while a call is under way, and for good after one that cast doubt on the session.
     pub sound: bool,
+    /// Looked at after each call: what it was answered may not be true of the standby.
+    pub unreplicated: Unreplicated,
     answered: Instant,
 }
 
@@ -300,7 +325,7 @@ impl Manager for Target {
     type Error = ConnectError;
 
     async fn create(&self) -> Result<Connection, ConnectError> {
-        let client = self.connect().await?;
+        let (client, unreplicated) = self.connect().await?;
         // Behind a pooler a setting would stay on somebody else's session; TimeZone alone is carried along by it.
         client
             .batch_execute(if self.prepare {
@@ -322,6 +347,7 @@ impl Manager for Target {
             schema,
             kept,
             sound: true,
+            unreplicated,
             answered: Instant::now(),
         })
     }
@@ -358,6 +384,7 @@ impl Manager for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio_postgres::config::Host;
 
     #[test]
     fn addresses() {
@@ -397,7 +424,17 @@ mod tests {
                 .get_ssl_mode(),
             SslMode::Disable
         );
-        let both = Target::read("postgres://u@a,b,c/k?connect_timeout=3", true).expect("good");
-        assert_eq!(both.patience(), Duration::from_secs(10));
+        let three = Target::read("postgres://u@a,b,c/k?connect_timeout=3", true).expect("good");
+        assert_eq!(three.patience(), Duration::from_secs(13));
+        for two in [
+            "postgresql:///k?host=/run/a,/run/b&port=1,2&user=u",
+            "postgresql:///k?host=%2Frun%2Fa%2C%2Frun%2Fb&user=u",
+            "postgresql:///k?host=/run/a&host=/run/b&user=u",
+            "host=/run/a,/run/b user=u",
+        ] {
+            let two = Target::read(two, true).expect("good");
+            let hosts = ["/run/a", "/run/b"].map(|path| Host::Unix(path.into()));
+            assert_eq!(two.config.get_hosts(), hosts);
+        }
     }
 }

@@ -208,6 +208,11 @@ async fn run(
         }
         // The rest of the rows is still on its way: the connection stays marked, and goes.
         Ok(Ok(None)) => Err(Error::answer_too_large()),
+        // Committed here, perhaps nowhere else. The same request again waits for the standby: it takes the record's lock, so it
+        // has a commit of its own to wait for.
+        Ok(Ok(Some(_))) if connection.unreplicated.happened() => Err(Error::lost(
+            "the wait for the synchronous standby was given up",
+        )),
         Ok(Ok(Some(lines))) => {
             connection.answered();
             Ok(lines)

@@ -11,6 +11,7 @@ pub mod connect;
 mod db;
 mod drain;
 mod error;
+mod hosts;
 mod identity;
 mod json;
 mod keys;
