@@ -20,6 +20,7 @@ const CATALOG_LOOKS: &[&Statement] = &[
     &OWNER,
     &POWERFUL,
     &FUNCTIONS,
+    &CLOCK,
 ];
 
 /// These read our tables: only where the first look has found nothing.
@@ -185,6 +186,25 @@ static FUNCTIONS: Statement = Statement::new(
     NO,
 );
 
+/// A clock that is put forward ends leases before their time.
+static CLOCK: Statement = Statement::new(
+    c"select 'setting', s.name, format('puts the clock of this session forward by %s: it is for tests only, reset it', s.setting)
+      from (select 'kslate.clock_offset' as name, current_setting('kslate.clock_offset') as setting) s where s.setting <> '0'
+      union all
+      select 'setting', 'kslate.clock_offset', format('is kept for %s in %s: it is for tests only, ALTER … RESET it',
+        case when s.setrole = 0 then 'every role' else s.setrole::regrole::text end,
+        coalesce(d.datname, 'every database'))
+      from pg_db_role_setting s left join pg_database d on d.oid = s.setdatabase
+      where (s.setdatabase = 0 or d.datname = current_database())
+        and exists (select from unnest(s.setconfig) c where starts_with(lower(c), 'kslate.clock_offset='))
+      union all
+      select 'setting', p.parname, format('%s may put the clock forward: revoke it',
+        case when a.grantee = 0 then 'PUBLIC' else a.grantee::regrole::text end)
+      from pg_parameter_acl p cross join aclexplode(p.paracl) a left join pg_roles r on r.oid = a.grantee
+      where p.parname = 'kslate.clock_offset' and r.rolsuper is not true",
+    NO,
+);
+
 static STORAGE: Statement = Statement::new(
     c"select 'storage', 'kslate.storage', format('version %s, the library needs %s: run SELECT kslate_setup()', s.most, $1)
       from (select max(version) as most from kslate.storage) s where s.most is distinct from $1",
@@ -193,7 +213,7 @@ static STORAGE: Statement = Statement::new(
 
 /// What is off: triggers that are missing, disabled or foreign, versions that do not match history, INHERITS children,
 /// prepared transactions that hold rows, an owner role that could be somebody, members of the powerful roles, functions with
-/// rights they should not have, the storage version.
+/// rights they should not have, a clock put forward, the storage version.
 #[pg_extern(stable)]
 fn kslate_doctor(
     identity: default!(Option<&str>, "NULL"),

@@ -43,6 +43,12 @@ extension_sql_file!(
 );
 extension_sql_file!("../extension/revoke.sql", name = "revoke", finalize);
 
+/// PostgreSQL calls it when it loads the library.
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    time::define_clock_offset();
+}
+
 /// The one way into the extension: every SQL function and trigger runs in it.
 ///
 /// A [`error::Failure`] becomes an ERROR with our DETAIL. An ERROR of PostgreSQL, or of a trigger below one of our

@@ -2,6 +2,7 @@
 
 use pgrx::callconv::{BoxRet, FcInfo};
 use pgrx::datum::{Datum, FromDatum, IntoDatum};
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 use pgrx::pgrx_sql_entity_graph::metadata::{
     ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
@@ -13,6 +14,23 @@ const DAY: i64 = 86_400 * SECOND;
 /// Days from 0000-03-01 (where the proleptic Gregorian cycle starts most simply) to PostgreSQL's epoch, 2000-01-01.
 const EPOCH_DAYS: i64 = 730_425;
 
+/// Whole seconds that tests put the clock forward, so that they need not wait for a lease to run out.
+static CLOCK_OFFSET: GucSetting<i32> = GucSetting::<i32>::new(0);
+
+/// Defines `kslate.clock_offset`. Only a superuser may set it: whoever moves the clock ends every lease.
+pub fn define_clock_offset() {
+    GucRegistry::define_int_guc(
+        c"kslate.clock_offset",
+        c"For tests only: how far the clock of the kslate functions is put forward.",
+        c"Leases that others hold run out by it. See docs/operations.md.",
+        &CLOCK_OFFSET,
+        0,
+        i32::MAX,
+        GucContext::Suset,
+        GucFlags::UNIT_S,
+    );
+}
+
 /// A `timestamptz`: microseconds since 2000-01-01 UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(pub i64);
@@ -21,7 +39,8 @@ impl Time {
     /// `clock_timestamp()`. Read it once, after the last row lock is held; that one value decides, is stored and answered.
     pub fn now() -> Time {
         // SAFETY: reads the system clock, nothing else.
-        Time(unsafe { pg_sys::GetCurrentTimestamp() })
+        let now = Time(unsafe { pg_sys::GetCurrentTimestamp() });
+        now.plus_seconds(i64::from(CLOCK_OFFSET.get()))
     }
 
     /// This time and so many whole seconds more.

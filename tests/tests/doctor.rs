@@ -321,6 +321,41 @@ fn rights() -> Vec<Ailment> {
     all
 }
 
+/// A clock that is put forward, or could be by somebody who is no superuser.
+fn clocks() -> Vec<Ailment> {
+    let mut all = Vec::new();
+    for (whose, finding) in [
+        (
+            "role doctor",
+            "is kept for doctor in every database: it is for tests only, ALTER … RESET it",
+        ),
+        (
+            "role doctor",
+            "puts the clock of this session forward by 1min: it is for tests only, reset it",
+        ),
+        (
+            "role all",
+            "is kept for every role in every database: it is for tests only, ALTER … RESET it",
+        ),
+    ] {
+        all.push(ailment(
+            "setting",
+            "kslate.clock_offset",
+            finding,
+            &format!("alter {whose} set kslate.clock_offset = '1min'"),
+            &format!("alter {whose} reset kslate.clock_offset"),
+        ));
+    }
+    all.push(ailment(
+        "setting",
+        "kslate.clock_offset",
+        "doctors_patient may put the clock forward: revoke it",
+        "grant set on parameter kslate.clock_offset to doctors_patient",
+        "revoke set on parameter kslate.clock_offset from doctors_patient",
+    ));
+    all
+}
+
 /// A cluster of the test's own, since roles belong to all of it: two records, one of them with a write and a claim.
 fn ward(cluster: &Cluster) -> Database<'_> {
     cluster
@@ -383,7 +418,7 @@ fn each_finding_comes_and_goes() {
     assert_eq!(findings(&database), healthy, "before");
     let mut seen = BTreeSet::new();
     let mut wrong = Vec::new();
-    for ailment in [triggers(), tables(), rows(), rights()]
+    for ailment in [triggers(), tables(), rows(), rights(), clocks()]
         .into_iter()
         .flatten()
     {
