@@ -146,14 +146,11 @@ def takeovers(recording: Recording) -> Iterator[str]:
 def killed(recording: Recording) -> Iterator[str]:
     """The task of each holder that was killed was taken on, unless its last request still finished it."""
     for kill in recording.kills:
-        rows = [
-            row for row in recording.history[kill.record] if row["epoch"] is not None and row["epoch"] >= kill.epoch
-        ]
+        rows = [row for row in recording.history[kill.record] if row["epoch"] is not None and row["epoch"] >= kill.epoch]
         if not rows or rows[0]["author"] != kill.owner or rows[0]["epoch"] != kill.epoch:
             yield f"killed: history does not have the claim of {kill}"
         elif not any(row["epoch"] == kill.epoch + 1 and row["op"] in GRANTS for row in rows) and not any(
-            row["op"] in ("complete", "release") and row["author"] == kill.owner
-            for row in recording.history[kill.record]
+            row["op"] in ("complete", "release") and row["author"] == kill.owner for row in recording.history[kill.record]
         ):
             yield f"killed: nobody took over after {kill}"
 
@@ -163,7 +160,7 @@ def loads(recording: Recording) -> Iterator[str]:
     saved = _saved(recording)
     for process, exchanges in recording.of_process().items():
         for index, load in enumerate(exchanges):
-            if load.method != "GET" or not load.path.endswith("/checkpoint") or load.status != 200:
+            if not load.is_load():
                 continue
             at = f"{load.record} for {process}"
             low = _last_grant(exchanges[:index], load.record)
@@ -177,11 +174,8 @@ def loads(recording: Recording) -> Iterator[str]:
             )
             if low is None or high is None:
                 continue
-            since = load.answer["record_version"] if load.answer["document"] is not None else -1
-            if (
-                load.answer["document"] is not None
-                and (since, _text(load.answer["document"])) not in saved[load.record]
-            ):
+            since = _since(load.answer)
+            if load.answer["document"] is not None and (since, _text(load.answer["document"])) not in saved[load.record]:
                 yield f"loads: {at} was given a checkpoint that nobody saved"
             rows = recording.history[load.record]
             # The version at the load lies between that of the claim and that of the read which follows the load.
@@ -195,13 +189,11 @@ def saves(recording: Recording) -> Iterator[str]:
     epochs = _epochs(recording)
     for process, exchanges in recording.of_process().items():
         for index, save in enumerate(exchanges):
-            if save.method != "PUT" or not save.path.endswith("/checkpoint") or save.status != 200:
+            if not save.is_save():
                 continue
             at = f"{save.record} by {process}"
             seen_version = save.body.get("seen_version")
-            reads = [
-                (i, each) for i, each in enumerate(exchanges[:index]) if each.is_read() and each.record == save.record
-            ]
+            reads = [(i, each) for i, each in enumerate(exchanges[:index]) if each.is_read() and each.record == save.record]
             if seen_version is None or not reads:
                 yield f"saves: {at} was saved without a version that was seen"
                 continue
@@ -222,34 +214,28 @@ def saves(recording: Recording) -> Iterator[str]:
 
 
 def seen(recording: Recording) -> Iterator[str]:
-    """Each decision was made on the record as it was at the version it names, with what the load had told in hand."""
+    """Each decision was made on the record as it was at the version it names; the first of a claim knew all that changed."""
     by_process = recording.of_process()
     begun: set[str] = set()
     for decision in recording.decisions:
         record, version = decision["record"], decision["record_version"]
+        rows = recording.history[record]
         at = f"{record}@{version} for {decision['process']}"
-        now = {
-            row["field"]: row["version"]
-            for row in recording.history[record][: version + 1]
-            if row["op"] in ("write", "append")
-        }
-        first_values = recording.history[record][0]["value"]
+        now = {each["field"]: each["version"] for each in _difference(rows, -1, version)}
         for field, told in decision["versions"].items():
-            if told != now.get(field, int(field in first_values)) and field != TASK:
+            if told != now.get(field, 0) and field != TASK:
                 yield f"seen: {at} saw version {told} of {field}"
         if decision["claim_id"] in begun:
             continue
         begun.add(decision["claim_id"])
-        load = [
-            exchange.answer["changed_fields"]
-            for exchange in by_process[decision["process"]]
-            if exchange.path.endswith(f"{record}/checkpoint")
-            and exchange.method == "GET"
-            and exchange.status == 200
-            and exchange.sent_at < decision["at"]
-        ]
-        if not load or decision["changed_fields"] != [(each["field"], each["version"]) for each in load[-1]]:
-            yield f"seen: {at} began with {decision['changed_fields']}, not with what was loaded"
+        before = [each for each in by_process[decision["process"]] if each.sent_at < decision["at"] and each.record == record]
+        loaded = [each.answer for each in before if each.is_load()]
+        if not loaded:
+            yield f"seen: {at} began without a checkpoint"
+            continue
+        changed = [[each["field"], each["version"]] for each in _difference(rows, _since(loaded[-1]), version)]
+        if decision["changed_fields"] != changed:
+            yield f"seen: {at} began with {decision['changed_fields']}; since its checkpoint there is {changed}"
 
 
 CHECKS = (versions, completed_once, steps_once, fenced, acknowledged, takeovers, killed, loads, saves, seen)
@@ -301,14 +287,17 @@ def _saved(recording: Recording) -> dict[str, set[tuple[int, str]]]:
 
 
 def _last_grant(exchanges: list[Exchange], record: str) -> int | None:
-    grants = [
-        exchange.answer["record_version"] for exchange in exchanges if exchange.is_claim() and exchange.record == record
-    ]
+    grants = [exchange.answer["record_version"] for exchange in exchanges if exchange.is_claim() and exchange.record == record]
     return grants[-1] if grants else None
 
 
+def _since(loaded: dict[str, Any]) -> int:
+    """The version that a loaded checkpoint has seen; without one nothing was seen, not even first values."""
+    return -1 if loaded["document"] is None else int(loaded["record_version"])
+
+
 def _difference(rows: list[Row], since: int, upto: int) -> list[dict[str, Any]]:
-    """What `changed_fields` must say at version `upto` to who has seen `since`; -1: not even the first values."""
+    """What `changed_fields` must say at version `upto` to who has seen `since`."""
     latest: dict[str, Row] = {}
     for row in rows:
         if since < row["record_version"] <= upto:

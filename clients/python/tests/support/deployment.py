@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -71,21 +73,21 @@ class Deployment:
         )
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
+        self._database = "kslate"
         self.keys = self.folder / "keys.yaml"
         self.log = self.folder / "server.log"
         lines = [f"{token}: {name}" for token, name in TOKENS.items()]
         self.keys.write_text("\n".join([*lines, f"{ADMIN_TOKEN}: {{ identity: admin, admin: true }}", ""]))
         self.start_database()
-        script("database", "--private", "kslate_server", script("cluster", "url", str(self.folder)))
+        script("database", "--private", "kslate_server", self._url())
+        self.psql("create database kslate_template template kslate", database="postgres")
         self.start_server()
         self._admin = httpx.Client(base_url=self.server, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"}, timeout=30)
 
     def __enter__(self) -> Deployment:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
@@ -128,7 +130,7 @@ class Deployment:
                 [program, "serve", "--listen", f"127.0.0.1:{self._port}"],
                 env=quiet_environment()
                 | {
-                    "DATABASE_URL": script("cluster", "url", str(self.folder), "kslate_server"),
+                    "DATABASE_URL": self._url("kslate_server"),
                     "KSLATE_APIKEYS": str(self.keys),
                     "KSLATE_LOG": "warn",
                 },
@@ -192,6 +194,52 @@ class Deployment:
         if self._process:
             until("the server has found the database again", self._is_ready)
 
+    def _url(self, role: str = "kslate", database: str | None = None) -> str:
+        return script("cluster", "url", str(self.folder), role, database or self._database)
+
+    def _psql(self, database: str | None = None) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["bash", "-c", '. scripts/lib.sh; use_postgres; sql "$@"', "psql", self._url(database=database)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def psql(self, query: str, *, database: str | None = None) -> str:
+        """What a query answers to the superuser `kslate`, a row a line; an error fails the test."""
+        with self._psql(database) as psql:
+            answer, _ = psql.communicate(query)
+        assert psql.returncode == 0, query
+        return answer.strip()
+
+    @contextmanager
+    def nobody_can_write(self) -> Iterator[None]:
+        """Holds a lock that every change of a record waits for, until the block ends or the database does."""
+        with self._psql() as psql:
+            assert psql.stdin
+            assert psql.stdout
+            psql.stdin.write("begin; lock table kslate.record in exclusive mode; select 'locked';\n")
+            psql.stdin.flush()
+            assert psql.stdout.readline().strip() == "locked"
+            try:
+                yield
+            finally:
+                psql.stdin.close()
+
+    def waiters(self) -> int:
+        """How many of the server's requests wait for a lock now."""
+        return int(
+            self.psql("select count(*) from pg_stat_activity where usename = 'kslate_server' and wait_event_type = 'Lock'")
+        )
+
+    def anew(self) -> None:
+        """A database with nothing in it but the classes of `classes/`; the server stays on its port."""
+        self.stop_server()
+        self._database = f"fresh_{next(self._numbers)}"
+        self.psql(f"create database {self._database} template kslate_template", database="postgres")
+        self.start_server()
+
     # What tests begin with
 
     def call(self, method: str, path: str, body: Any = None, *, token: str = "diag-token") -> Any:
@@ -217,9 +265,7 @@ class Deployment:
     def own_class(self, like: str = "incidents") -> str:
         """A new class like one of `classes/`, so that claim next meets nobody else's records; gives its name."""
         source = (ROOT / "classes" / f"{like}.yaml").read_text()
-        return self.apply_class(
-            re.sub(r"^class: *\S+", f"class: {like}-{next(self._numbers)}", source, flags=re.MULTILINE)
-        )
+        return self.apply_class(re.sub(r"^class: *\S+", f"class: {like}-{next(self._numbers)}", source, flags=re.MULTILINE))
 
     def own_record(self, class_name: str = "incidents", fields: dict[str, Any] | None = None) -> str:
         """A new record, made by the diagnoser; gives its name."""

@@ -41,6 +41,12 @@ class Exchange:
     def is_read(self) -> bool:
         return self.method == "GET" and self.path == f"/v1/records/{self.record}" and self.status == 200
 
+    def is_load(self) -> bool:
+        return self.method == "GET" and self.path.endswith("/checkpoint") and self.status == 200
+
+    def is_save(self) -> bool:
+        return self.method == "PUT" and self.path.endswith("/checkpoint") and self.status == 200
+
     def is_change(self) -> bool:
         """A request for a change that history would show, but for claims."""
         if self.method == "POST":
@@ -72,6 +78,15 @@ class Recording:
         for exchange in self.exchanges:
             by_process[exchange.process].append(exchange)
         return by_process
+
+    def of_record(self, record: str) -> Recording:
+        """What there is of one record."""
+        return Recording(
+            {record: self.history[record]},
+            [exchange for exchange in self.exchanges if exchange.record == record],
+            [decision for decision in self.decisions if decision["record"] == record],
+            [kill for kill in self.kills if kill.record == record],
+        )
 
     def takeovers(self) -> int:
         return sum(row["op"] == "takeover" for rows in self.history.values() for row in rows)

@@ -39,14 +39,6 @@ def exchange_where(recording: Recording, condition: Callable[[Exchange], bool]) 
     return next(exchange for exchange in recording.exchanges if condition(exchange))
 
 
-def is_load(exchange: Exchange) -> bool:
-    return exchange.method == "GET" and exchange.path.endswith("/checkpoint") and exchange.status == 200
-
-
-def is_save(exchange: Exchange) -> bool:
-    return exchange.method == "PUT" and exchange.path.endswith("/checkpoint") and exchange.status == 200
-
-
 def a_hole_in_the_versions(recording: Recording) -> None:
     rows_of(recording)[-1]["record_version"] += 1
 
@@ -73,7 +65,10 @@ def a_step_left_out(recording: Recording) -> None:
 
 
 def an_acknowledged_write_lost(recording: Recording) -> None:
-    rows_of(recording).remove(row_where(recording, "write", last=True))
+    told = exchange_where(
+        recording, lambda exchange: exchange.is_change() and exchange.method == "PUT" and exchange.status == 200
+    )
+    del rows_of(recording)[told.answer["record_version"]]
 
 
 def a_fenced_write_landed(recording: Recording) -> None:
@@ -125,29 +120,29 @@ def a_dead_holder_forgotten(recording: Recording) -> None:
 def a_change_kept_from_the_replacement(recording: Recording) -> None:
     load = exchange_where(
         recording,
-        lambda exchange: is_load(exchange) and exchange.answer["document"] and exchange.answer["changed_fields"],
+        lambda exchange: exchange.is_load() and exchange.answer["document"] and exchange.answer["changed_fields"],
     )
     del load.answer["changed_fields"][-1]
 
 
 def ones_own_cycle_told_as_a_change(recording: Recording) -> None:
-    load = exchange_where(recording, lambda exchange: is_load(exchange) and exchange.answer["document"] is not None)
+    load = exchange_where(recording, lambda exchange: exchange.is_load() and exchange.answer["document"] is not None)
     own = row_where(recording, "append")
     load.answer["changed_fields"].append({key: own[key] for key in ("field", "version", "author", "evidence")})
 
 
 def anothers_checkpoint_loaded(recording: Recording) -> None:
-    exchange_where(recording, lambda exchange: is_load(exchange) and exchange.answer["document"]).answer["document"] = {
+    exchange_where(recording, lambda exchange: exchange.is_load() and exchange.answer["document"]).answer["document"] = {
         "progress": 99
     }
 
 
 def a_change_counted_as_seen(recording: Recording) -> None:
-    exchange_where(recording, is_save).body["seen_version"] += 1
+    exchange_where(recording, Exchange.is_save).body["seen_version"] += 1
 
 
 def ones_own_write_not_counted_as_seen(recording: Recording) -> None:
-    exchange_where(recording, is_save).body["seen_version"] -= 1
+    exchange_where(recording, Exchange.is_save).body["seen_version"] -= 1
 
 
 def a_decision_on_old_values(recording: Recording) -> None:

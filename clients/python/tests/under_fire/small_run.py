@@ -45,9 +45,7 @@ class SmallRun:
 
     def claim(self, worker: int, epoch: int, took_over_from: str | None) -> None:
         op = "takeover" if took_over_from else "claim"
-        row = self.row(
-            op, f"apikey:remediator/worker-{worker}", field="job", epoch=epoch, took_over_from=took_over_from
-        )
+        row = self.row(op, f"apikey:remediator/worker-{worker}", field="job", epoch=epoch, took_over_from=took_over_from)
         answer = {
             "record": RECORD,
             "claim_id": f"claim-{epoch}",
@@ -77,7 +75,7 @@ class SmallRun:
                 "record": RECORD,
                 "record_version": len(self.rows) - 1,
                 "claim_id": f"claim-{epoch}",
-                "changed_fields": [(row["field"], row["version"]) for row in fields],
+                "changed_fields": [[row["field"], row["version"]] for row in fields],
                 "versions": versions,
             }
         )
@@ -85,9 +83,7 @@ class SmallRun:
     def read(self, worker: int) -> None:
         self.exchange(worker, "GET", "", {}, 200, {"record_version": len(self.rows) - 1})
 
-    def change(
-        self, worker: int, epoch: int, op: str, path: str, value: dict[str, Any], field: str, version: int
-    ) -> None:
+    def change(self, worker: int, epoch: int, op: str, path: str, value: dict[str, Any], field: str, version: int) -> None:
         value = value | {"epoch": epoch, "nonce": f"{op}-{epoch}-{len(self.rows)}"}
         row = self.row(op, f"apikey:remediator/worker-{worker}", field=field, version=version, value=value)
         body = {"value": dict(value), "claim_id": f"claim-{epoch}"}

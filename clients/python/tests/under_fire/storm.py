@@ -80,7 +80,8 @@ class Storm:
     def _start(self, identity: str, log: Path) -> subprocess.Popen[bytes]:
         with log.with_suffix(".err").open("ab") as errors:
             return subprocess.Popen(
-                [sys.executable, HERE / "storm_agent.py", identity, log, self.class_name],
+                [sys.executable, "-m", "under_fire.storm_agent", identity, log, self.class_name],
+                cwd=HERE.parent,
                 env=self.deployment.environment(self.deployment.token(identity)),
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
