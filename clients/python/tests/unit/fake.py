@@ -21,7 +21,7 @@ Answer = httpx.Response | Exception | Callable[[httpx.Request], httpx.Response]
 
 
 class FakeClock(Clock):
-    """Waiting takes no time, and puts the clock forward."""
+    """Waiting takes no time, and puts the clock forward; in the main thread, whose clock it is."""
 
     def __init__(self) -> None:
         self.time = 1000.0
@@ -33,6 +33,8 @@ class FakeClock(Clock):
     def wait(self, seconds: float, stop: Stop | None = None) -> bool:
         if isinstance(stop, threading.Event) and stop.is_set():
             return True
+        if stop is not None and threading.current_thread() is not threading.main_thread():
+            return stop.wait(60)  # the thread of a claim: it waits until it is woken, and never renews
         self.waits.append(seconds)
         self.time += max(seconds, 0.0)
         return False

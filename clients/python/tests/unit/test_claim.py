@@ -78,7 +78,15 @@ def test_a_failed_renewal_is_tried_until_the_deadline_and_no_longer() -> None:
     assert "load the checkpoint" in lost.value.message
 
 
-@pytest.mark.parametrize("failure", [refusal(503, "UNAVAILABLE", retry_after_seconds=1), refusal(401, "UNAUTHENTICATED"), refusal(500, "INTERNAL"), httpx.Response(502)])  # fmt: skip
+@pytest.mark.parametrize(
+    "failure",
+    [
+        refusal(503, "UNAVAILABLE", retry_after_seconds=1),
+        refusal(401, "UNAUTHENTICATED"),
+        refusal(500, "INTERNAL"),
+        httpx.Response(502),
+    ],
+)
 def test_a_renewal_that_fails_for_a_while_saves_the_lease(failure: httpx.Response) -> None:
     server = FakeServer(granted(30), failure, failure, renewed(30), lease_lost())
     claim = claimed(server)
@@ -150,7 +158,7 @@ def test_the_claim_id_goes_into_everything_done_through_it() -> None:
     claim.append("actions_taken", "x")
     for work in (lambda: claim.write("status", "open"), lambda: claim.checkpoint_save({}), lambda: claim.write_many([])):
         with pytest.raises(kslate.UnexpectedAnswer):  # the answer of append, to another question
-            work()  # type: ignore[no-untyped-call]
+            work()
     assert [server.body(number)["claim_id"] for number in range(1, 5)] == [CLAIM_ID] * 4
     assert server.requests[3].url.params["role"] == "remediator"
 

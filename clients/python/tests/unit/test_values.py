@@ -96,5 +96,3 @@ def test_arrays_become_tuples_and_class_becomes_class_name() -> None:
     assert decode(Checkpoint, body).changed_fields[0].version == 1
     summary = {"class": "incidents", "version": 1, "description": None, "applied_by": "pg:kslate"}
     assert decode(ClassSummary, {**summary, "applied_at": "2026-11-29T14:40:20+00:00"}).class_name == "incidents"
-
-
