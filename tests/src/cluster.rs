@@ -1,8 +1,8 @@
 //! A PostgreSQL cluster of a test's own.
 
-use crate::database::Database;
+use crate::database::{socket_url, Database};
 use crate::pooler::Pooler;
-use crate::repository::{run, script};
+use crate::repository::{bash, run, script};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
@@ -82,7 +82,7 @@ impl Cluster {
     /// The URL of a database for a role: `postgres`, `kslate` (both superusers), `kslate_server` (what a shim logs in as), or
     /// one that the test made.
     pub fn url(&self, role: &str, database: &str) -> String {
-        format!("postgresql:///{database}?host={}&user={role}", self.socket)
+        socket_url(&self.socket, role, database)
     }
 
     /// The folder that holds the cluster; tests may put files there.
@@ -122,6 +122,19 @@ impl Cluster {
         let file =
             fs::read_to_string(format!("{home}/data/postmaster.pid")).expect("postmaster.pid");
         run(Command::new("kill").args(["-9", file.lines().next().expect("its first line")]));
+    }
+
+    /// Kills not the postmaster alone, whose children would still finish what they are at, but every process of the server.
+    pub fn kill9_all(&self) {
+        let killed = bash(
+            "home=$(scripts/cluster home \"$DIR\"); read -r all <\"$home/data/postmaster.pid\"
+             for process in /proc/[0-9]*; do
+               if [[ $(readlink \"$process/cwd\") == \"$home/data\" ]]; then all+=\" ${process#/proc/}\"; fi
+             done
+             kill -9 $all || true",
+            &[("DIR", &self.dir.display().to_string())],
+        );
+        assert!(killed.status.success(), "{killed:?}");
     }
 
     /// Starts the server after [`Cluster::kill9`] or [`Cluster::stop`]; returns when it answers.

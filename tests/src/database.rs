@@ -3,6 +3,7 @@
 use crate::cluster::Cluster;
 use crate::repository::{root, run};
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use tokio_postgres::{Client, NoTls};
@@ -11,11 +12,26 @@ use tokio_postgres::{Client, NoTls};
 pub struct Database<'a> {
     cluster: &'a Cluster,
     name: String,
+    /// Where another server than the cluster's own has it: the folder of that server's socket.
+    elsewhere: Option<String>,
 }
 
 impl<'a> Database<'a> {
     pub(crate) fn new(cluster: &'a Cluster, name: String) -> Self {
-        Database { cluster, name }
+        Database {
+            cluster,
+            name,
+            elsewhere: None,
+        }
+    }
+
+    /// The database of this name on another server, reached by the socket in that folder.
+    pub fn at(&self, socket: &Path) -> Database<'a> {
+        Database {
+            cluster: self.cluster,
+            name: self.name.clone(),
+            elsewhere: Some(socket.display().to_string()),
+        }
     }
 
     /// Its cluster.
@@ -30,7 +46,8 @@ impl<'a> Database<'a> {
 
     /// Its URL for a role, see [`Cluster::url`].
     pub fn url(&self, role: &str) -> String {
-        self.cluster.url(role, &self.name)
+        let socket = self.elsewhere.as_deref();
+        socket_url(socket.unwrap_or(self.cluster.socket()), role, &self.name)
     }
 
     /// A connection for a role; its background task runs in the caller's tokio runtime.
@@ -73,6 +90,11 @@ impl<'a> Database<'a> {
             Err(String::from_utf8_lossy(&output.stderr).into_owned())
         }
     }
+}
+
+/// The URL of a database behind the socket in a folder.
+pub(crate) fn socket_url(socket: &str, role: &str, database: &str) -> String {
+    format!("postgresql:///{database}?host={socket}&user={role}")
 }
 
 /// The path of a program of the PostgreSQL in use, such as `psql` or `pg_dump`.

@@ -30,6 +30,11 @@ impl Api {
         }
     }
 
+    /// The same caller by another way to the server.
+    pub fn at(&self, address: SocketAddr) -> Self {
+        Api::new(address, self.token.as_deref())
+    }
+
     /// The same caller over a connection of its own.
     pub fn another(&self) -> Self {
         Api::new(self.address, self.token.as_deref())

@@ -21,6 +21,7 @@ pub struct Shim {
     address: SocketAddr,
     keys: PathBuf,
     log: PathBuf,
+    environment: Vec<(String, String)>,
 }
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -33,28 +34,44 @@ impl Shim {
 
     /// The same with more environment.
     pub fn start_with(database: &Database, keys: &str, environment: &[(&str, &str)]) -> Shim {
+        let dir = database.cluster().dir();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let keys_file = dir.join(format!("keys-{number}.yaml"));
+        fs::write(&keys_file, keys).expect("a key file");
+        let mut all = match database.cluster().pooler() {
+            None => vec![("DATABASE_URL".into(), database.url("kslate_server"))],
+            Some(pooler) => vec![
+                (
+                    "DATABASE_URL".into(),
+                    pooler.url("kslate_server", database.name()),
+                ),
+                ("KSLATE_PREPARE".into(), "off".into()),
+            ],
+        };
+        all.push(("KSLATE_APIKEYS".into(), keys_file.display().to_string()));
+        for (name, value) in environment {
+            all.push((name.to_string(), value.to_string()));
+        }
+        Shim::launch(database, keys_file, all, "127.0.0.1:0")
+    }
+
+    fn launch(
+        database: &Database,
+        keys: PathBuf,
+        environment: Vec<(String, String)>,
+        listen: &str,
+    ) -> Shim {
         let program = root().join("bin/kslate");
         assert!(
             program.exists(),
             "no bin/kslate: run `make build`, or the tests with `make test`"
         );
-        let dir = database.cluster().dir();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let key_file = dir.join(format!("keys-{number}.yaml"));
-        let log = dir.join(format!("shim-{number}.log"));
-        fs::write(&key_file, keys).expect("a key file");
+        let log = database.cluster().dir().join(format!("shim-{number}.log"));
         let out = fs::File::create(&log).expect("a log");
-        let mut command = Command::new(program);
-        match database.cluster().pooler() {
-            None => command.env("DATABASE_URL", database.url("kslate_server")),
-            Some(pooler) => command
-                .env("DATABASE_URL", pooler.url("kslate_server", database.name()))
-                .env("KSLATE_PREPARE", "off"),
-        };
-        let child = command
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .env("KSLATE_APIKEYS", &key_file)
-            .envs(environment.iter().copied())
+        let child = Command::new(program)
+            .args(["serve", "--listen", listen])
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(out.try_clone().expect("a second handle"))
             .stderr(out)
@@ -64,8 +81,9 @@ impl Shim {
         let mut shim = Shim {
             child,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
-            keys: key_file,
+            keys,
             log,
+            environment,
         };
         until("the server tells its address", || {
             if let Ok(Some(status)) = shim.child.try_wait() {
@@ -77,6 +95,18 @@ impl Shim {
             address.is_some()
         });
         shim
+    }
+
+    /// Kills it, as the machine's memory killer would.
+    pub fn kill9(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Another process in the place of one that was killed: same address, same settings.
+    pub fn start_again(&mut self, database: &Database) {
+        let (keys, environment) = (self.keys.clone(), self.environment.clone());
+        *self = Shim::launch(database, keys, environment, &self.address.to_string());
     }
 
     /// A caller with a token; no token: `shim.anonymous()`.

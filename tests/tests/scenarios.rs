@@ -1,8 +1,8 @@
-//! The numbered scenarios of what has gone wrong elsewhere with leases, each by its number. (8 and 9 are about the HTTP server,
-//! 11 is in dump_restore.rs, 12 in rights.rs, 13 in rights_setup.rs, 14 in standby.rs.)
+//! The numbered scenarios of what has gone wrong elsewhere with leases, each by its number. (8 is in pool.rs and rights.rs, 9 in
+//! hang_ups.rs, 11 in dump_restore, 12 in rights.rs, 13 in owner.rs, 14 in standby.rs.)
 
 use kslate_tests::crew::{Crew, DOCUMENT};
-use kslate_tests::{Refused, Session};
+use kslate_tests::{bash, Refused, Session};
 use serde_json::{json, Value};
 
 const TASK: &str = "'incidents/inc-1', 'remediation'";
@@ -258,4 +258,15 @@ async fn scenario_10_a_claim_rolled_back_leaves_the_task_to_who_waits() {
         (&json!(1), &Value::Null)
     );
     crew.consistent().await;
+}
+
+#[test]
+fn each_of_the_fourteen_has_a_test() {
+    let search = "grep -rhoE 'fn scenario_[0-9]+_' tests/tests | grep -oE '[0-9]+' | sort -nu";
+    let named = String::from_utf8(bash(search, &[]).stdout).expect("text");
+    let numbers: Vec<u32> = named
+        .lines()
+        .map(|line| line.parse().expect("a number"))
+        .collect();
+    assert_eq!(numbers, (1..=14).collect::<Vec<_>>());
 }

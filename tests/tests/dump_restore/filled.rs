@@ -1,16 +1,12 @@
-//! A dump restores everything with no special mode, the extension can go and come back without the data noticing, and setting
-//! up leaves nothing when it is rolled back and changes nothing when it is done again.
+//! A database with something of everything, and the questions that it must answer the same when it has been somewhere.
 
-use kslate_tests::{
-    bash, checksum, postgres_program, refused_in_sql, until, Api, Cluster, Database, Shim, KEYS,
-};
+use kslate_tests::{refused_in_sql, until, Api, Database, Shim, KEYS};
 use serde_json::{json, Value};
-use std::collections::BTreeSet;
 
 const RECORD: &str = "/v1/records/incidents/inc-1";
 
 /// What the checks after the restore need to know.
-struct Before {
+pub struct Before {
     live: Value,
     fenced: Value,
     epoch: i64,
@@ -23,7 +19,7 @@ fn task(record: &str, rest: &str) -> String {
 
 /// Something of everything: values, entries, evidence, claims that are live, fenced, lapsed, completed and reopened, checkpoints,
 /// idempotency keys, an older version of a class, a change by hand, digits and characters that a dump could lose.
-fn fill(database: &Database) -> Before {
+pub fn fill(database: &Database) -> Before {
     let shim = Shim::start(database, KEYS);
     let (diagnoser, w1, w2) = (
         shim.api("diag-token"),
@@ -94,7 +90,7 @@ fn fill(database: &Database) -> Before {
 }
 
 /// The database works, and knows all that it knew.
-fn works(database: &Database, before: &Before) {
+pub fn works(database: &Database, before: &Before) {
     let shim = Shim::start(database, KEYS);
     let (diagnoser, w1, w2) = (
         shim.api("diag-token"),
@@ -184,154 +180,4 @@ fn works(database: &Database, before: &Before) {
         let refusal = refused_in_sql(database, "kslate", change);
         assert_eq!(refusal.sqlstate, "42501", "{change}: {refusal:?}");
     }
-}
-
-fn dump(database: &Database, options: &str) -> String {
-    // Newer releases of pg_dump put a random word around what psql may not be talked into.
-    let output = bash(
-        "\"$PG_DUMP\" $OPTIONS -d \"$URL\" | sed '/^\\\\\\(un\\)\\?restrict /d'",
-        &[
-            ("PG_DUMP", &postgres_program("pg_dump")),
-            ("OPTIONS", options),
-            ("URL", &database.url("kslate")),
-        ],
-    );
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).expect("a dump is UTF-8")
-}
-
-/// The data as INSERTs, in an order of its own.
-fn data(database: &Database) -> Vec<String> {
-    let text = dump(database, "--data-only --inserts");
-    let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
-    lines.sort();
-    assert!(lines.len() > 50, "{text}");
-    lines
-}
-
-fn schema(database: &Database) -> Vec<String> {
-    let text = dump(database, "--schema-only");
-    // scripts/database writes a comment of its own on the extension.
-    let lines = text
-        .lines()
-        .filter(|line| !line.starts_with("COMMENT ON EXTENSION"));
-    lines.map(str::to_string).collect()
-}
-
-/// Only the lines that differ are told.
-#[track_caller]
-fn same(now: &[String], before: &[String]) {
-    let of = |lines: &[String], others: &[String]| -> Vec<String> {
-        let others: BTreeSet<&String> = others.iter().collect();
-        let more = lines.iter().filter(|line| !others.contains(line));
-        more.cloned().collect()
-    };
-    let (added, lost) = (of(now, before), of(before, now));
-    assert!(now == before, "added: {added:#?}\nlost: {lost:#?}");
-}
-
-#[test]
-fn a_dump_restores_everything() {
-    let cluster = Cluster::shared();
-    let source = cluster.fresh_database();
-    let before = fill(&source);
-    let restored = cluster.empty_database();
-    let output = bash(
-        "\"$PG_DUMP\" -d \"$FROM\" | \"$PSQL\" -X -q --single-transaction -v ON_ERROR_STOP=1 -d \"$TO\"",
-        &[
-            ("PG_DUMP", &postgres_program("pg_dump")),
-            ("PSQL", &postgres_program("psql")),
-            ("FROM", &source.url("kslate")),
-            ("TO", &restored.url("kslate")),
-        ],
-    );
-    assert!(output.status.success(), "{output:?}");
-
-    same(&data(&restored), &data(&source));
-    assert_eq!(checksum(&restored), checksum(&source));
-    works(&restored, &before);
-    // What was not touched meanwhile.
-    works(&source, &before);
-}
-
-#[test]
-fn the_extension_goes_and_comes_back_without_the_data_noticing() {
-    let database = Cluster::shared().fresh_database();
-    let before = fill(&database);
-    let (schema, held) = (schema(&database), data(&database));
-
-    database.psql("kslate", "drop extension kslate cascade");
-    same(&data(&database), &held);
-    let triggers = "select count(*) from pg_trigger where tgrelid::regclass::text like 'kslate.%' and not tgisinternal";
-    assert_eq!(database.psql("kslate", triggers), "0");
-    database.psql(
-        "kslate",
-        "create extension kslate schema public; select kslate_setup()",
-    );
-
-    same(&data(&database), &held);
-    same(&self::schema(&database), &schema);
-    works(&database, &before);
-}
-
-#[test]
-fn a_schema_kslate_first_in_the_path_does_no_harm() {
-    let database = Cluster::shared().fresh_database();
-    let before = fill(&database);
-    // The role kslate has its own name first in its search_path, and by now there is a schema of that name.
-    database.psql(
-        "kslate",
-        "drop extension kslate cascade; create extension kslate; select kslate_setup()",
-    );
-    works(&database, &before);
-    let schema = "select extnamespace::regnamespace from pg_extension where extname = 'kslate'";
-    let schema = database.psql("kslate", schema);
-    database.psql("kslate", "create role caller login in role kslate_user");
-    let whoami = format!("select identity from {schema}.kslate_whoami()");
-    assert_eq!(database.psql("caller", &whoami), "pg:caller");
-}
-
-#[test]
-fn setting_up_again_changes_nothing() {
-    let database = Cluster::shared().fresh_database();
-    fill(&database);
-    let before = (schema(&database), data(&database));
-    let version = database.psql("kslate", "select kslate_setup()");
-    assert_eq!(database.psql("kslate", "select kslate_setup()"), version);
-    same(&schema(&database), &before.0);
-    same(&data(&database), &before.1);
-}
-
-#[test]
-fn setting_up_can_be_rolled_back() {
-    // A cluster of its own: in the shared one the roles are there already.
-    let cluster = Cluster::start();
-    let database = cluster.empty_database();
-    let all = || {
-        let roles = database.psql(
-            "postgres",
-            "select string_agg(rolname, ' ' order by rolname) from pg_roles",
-        );
-        (dump(&database, ""), roles)
-    };
-    let before = all();
-    assert!(!before.1.contains("kslate_owner"), "{}", before.1);
-    let setup = "create extension kslate; select kslate_setup()";
-    let seen = database.psql(
-        "kslate",
-        &format!("begin; {setup}; select count(*) from kslate.record; rollback"),
-    );
-    assert_eq!(seen, "1\n0");
-    assert_eq!(all(), before);
-    for leftover in [
-        "pg_namespace where nspname = 'kslate'",
-        "pg_extension where extname = 'kslate'",
-        "pg_proc where proname like 'kslate%'",
-        "pg_class where relname like '%kslate%'",
-    ] {
-        let count = database.psql("postgres", &format!("select count(*) from {leftover}"));
-        assert_eq!(count, "0", "{leftover}");
-    }
-    // And for good.
-    assert_eq!(database.psql("kslate", setup), "1");
 }
