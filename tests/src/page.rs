@@ -3,7 +3,8 @@
 //! `sh` blocks go to that bash, `sql` blocks to that psql (as the superuser `kslate`, which is what `make psql` opens). A `text`
 //! block right after one is what it prints, errors included: `…` in it stands for anything, blanks at the end of a line and the
 //! length of psql's rules do not count. `make run`, `make psql`, `make test` and `. .kslate/env`, which are about the reader's own
-//! machine, are only looked up; a line `printf … >/tmp/keys.yaml` makes the keys of the server that the page is played on.
+//! machine, are only looked up; a line `printf … >/tmp/keys.yaml` makes the keys of the server that the page is played on. `python`
+//! and `bash` blocks are for clients/python/tests/examples/pages.py.
 //!
 //! `KSLATE_DOCS=write cargo test -p kslate-tests --test docs` writes what came into the page, wherever it is not what stands there.
 

@@ -29,6 +29,12 @@ fn text(name: &str) -> String {
     fs::read_to_string(root().join("docs").join(name).with_extension("md")).expect("a page")
 }
 
+/// Its Python is run by clients/python/tests/examples/test_pages.py.
+#[test]
+fn agent_loop() {
+    page("agent-loop");
+}
+
 #[test]
 fn audit_trail() {
     page("audit-trail");
@@ -143,6 +149,12 @@ fn operations() {
         let who = shim.api(token).get("/v1/whoami").expect(200);
         assert_eq!(who["identity"], format!("apikey:{identity}"));
     }
+}
+
+/// Its Python too is run by clients/python/tests/examples/test_pages.py.
+#[test]
+fn surviving_a_crash() {
+    page("surviving-a-crash");
 }
 
 /// Each function was called.

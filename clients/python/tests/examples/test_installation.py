@@ -32,7 +32,8 @@ def test_pip_install(readers: Deployment, checkout: Path, tmp_path: Path) -> Non
     before = sorted(checkout.rglob("*"))
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    install = [environment / "bin/pip", "install", "--quiet", "--disable-pip-version-check", checkout]
+    pip = environment / "bin/pip"
+    install = [str(pip), "install", "--quiet", "--disable-pip-version-check", str(checkout)]
     subprocess.run(install, check=True)
     subprocess.run(install, check=True)
     told = subprocess.run(
