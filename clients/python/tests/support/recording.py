@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -56,7 +56,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Kill:
-    """A process that held a live claim when it was killed: the API said so after its death."""
+    """A process that held a live claim when it was killed: the API said so after it was stopped for that."""
 
     record: str
     epoch: int
@@ -79,14 +79,17 @@ class Recording:
             by_process[exchange.process].append(exchange)
         return by_process
 
-    def of_record(self, record: str) -> Recording:
-        """What there is of one record."""
-        return Recording(
-            {record: self.history[record]},
-            [exchange for exchange in self.exchanges if exchange.record == record],
-            [decision for decision in self.decisions if decision["record"] == record],
-            [kill for kill in self.kills if kill.record == record],
-        )
+    def by_record(self) -> Iterator[Recording]:
+        """What there is of each record alone."""
+        alone = {record: Recording({record: rows}, [], []) for record, rows in self.history.items()}
+        for exchange in self.exchanges:
+            if exchange.record in alone:
+                alone[exchange.record].exchanges.append(exchange)
+        for decision in self.decisions:
+            alone[decision["record"]].decisions.append(decision)
+        for kill in self.kills:
+            alone[kill.record].kills.append(kill)
+        yield from alone.values()
 
     def takeovers(self) -> int:
         return sum(row["op"] == "takeover" for rows in self.history.values() for row in rows)

@@ -65,9 +65,7 @@ def a_step_left_out(recording: Recording) -> None:
 
 
 def an_acknowledged_write_lost(recording: Recording) -> None:
-    told = exchange_where(
-        recording, lambda exchange: exchange.is_change() and exchange.method == "PUT" and exchange.status == 200
-    )
+    told = exchange_where(recording, lambda each: each.is_change() and each.method == "PUT" and each.status == 200)
     del rows_of(recording)[told.answer["record_version"]]
 
 

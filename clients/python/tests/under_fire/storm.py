@@ -120,14 +120,24 @@ class Storm:
 
     # What is done to them
 
-    def kill(self, holder: Holder) -> None:
-        """SIGKILL, and a new process in its place; counted where the claim was still live after the death."""
+    def kill(self, holder: Holder) -> bool:
+        """SIGKILL to a process that holds a live claim, and another in its place; False where the claim was over by then.
+
+        It is stopped first: so it cannot end the claim between the question and the kill.
+        """
         slot = self.slots[holder.owner]
-        slot.process.kill()
-        slot.process.wait()
-        if self.is_live(holder):
+        slot.process.send_signal(signal.SIGSTOP)
+        held = self.is_live(holder)
+        if held:
+            slot.process.kill()
+            slot.process.wait()
             self.kills.append(Kill(holder.record, holder.epoch, holder.owner))
-        slot.process = self._start(slot.identity, slot.log)
+            # The plan changes while nobody is working.
+            self.change_plan(holder.record)
+            slot.process = self._start(slot.identity, slot.log)
+        else:
+            slot.process.send_signal(signal.SIGCONT)
+        return held
 
     def stop(self, holder: Holder) -> None:
         """SIGSTOP, until `wake` finds its lease over."""

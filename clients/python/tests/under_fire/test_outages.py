@@ -45,7 +45,7 @@ def test_agents_outlive_the_server_and_the_database(own: Deployment) -> None:
             broken = time.time()
             own.stop_database(immediate=True)
         own.start_database()
-        recording = storm.finish(seconds=120)
+        recording = storm.finish(seconds=240)
     finally:
         storm.close()
 
