@@ -243,9 +243,14 @@ class Deployment:
     # What tests begin with
 
     def call(self, method: str, path: str, body: Any = None, *, token: str = "diag-token") -> Any:
-        """An answer's JSON without the package under test; anything but 2xx fails the test."""
+        """An answer's JSON without the package under test; anything but 2xx fails the test, but that a read waits for 503 to end."""
         content = {"content": body} if isinstance(body, str) else {"json": body} if body is not None else {}
-        answer = self._admin.request(method, path, headers={"Authorization": f"Bearer {token}"}, **content)
+
+        def ask() -> httpx.Response | None:
+            answer = self._admin.request(method, path, headers={"Authorization": f"Bearer {token}"}, **content)
+            return None if method == "GET" and answer.status_code == 503 else answer
+
+        answer = until(f"{method} {path} is answered", ask)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
 
