@@ -210,7 +210,7 @@ fn no_link_is_dead() {
     let mut checked = 0;
     for page in pages()
         .into_iter()
-        .chain(["README.md".into(), "classes/README.md".into()])
+        .chain(["README.md", "classes/README.md", "clients/python/README.md"].map(Into::into))
     {
         let markdown = fs::read_to_string(root().join(&page)).expect("a page");
         for link in markdown
