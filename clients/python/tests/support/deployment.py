@@ -243,7 +243,7 @@ class Deployment:
     # What tests begin with
 
     def call(self, method: str, path: str, body: Any = None, *, token: str = "diag-token") -> Any:
-        """An answer's JSON without the package under test; anything but 2xx fails the test, but that a read waits for 503 to end."""
+        """An answer's JSON without the package under test; anything but 2xx fails the test; a read waits until 503 is over."""
         content = {"content": body} if isinstance(body, str) else {"json": body} if body is not None else {}
 
         def ask() -> httpx.Response | None:
