@@ -66,9 +66,8 @@ fn entries(database: &Database) -> BTreeMap<String, String> {
     entries
 }
 
-/// TRAPS, scenario 9.
 #[tokio::test]
-async fn ten_thousand_hang_up_and_nobody_feels_it() {
+async fn scenario_9_ten_thousand_hang_up_and_nobody_feels_it() {
     let database = Cluster::shared().fresh_database();
     let keys: String = (0..CALLERS)
         .map(|caller| format!("t{caller}: remediator/worker-{caller}\n"))

@@ -17,9 +17,8 @@ fn count(database: &Database, what: &str) -> i64 {
 }
 
 /// One connection, and a request of somebody's that fails in each way; then somebody else's is judged and recorded as theirs.
-/// TRAPS, scenario 8.
 #[tokio::test]
-async fn an_error_leaves_nothing_of_its_caller_behind() {
+async fn scenario_8_an_error_leaves_nothing_of_its_caller_behind() {
     let database = Cluster::shared().fresh_database();
     let shim = Shim::start_with(&database, KEYS, &ONE);
     let diagnoser = shim.api("diag-token");

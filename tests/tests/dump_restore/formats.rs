@@ -36,7 +36,7 @@ fn copy(from: &Database, to: &Database, how: &str) {
 }
 
 #[test]
-fn a_dump_restores_everything_in_each_format() {
+fn scenario_11_a_dump_restores_everything_in_each_format() {
     let cluster = Cluster::shared();
     let source = cluster.fresh_database();
     let before = fill(&source);
