@@ -4,27 +4,35 @@ from statistics import median
 
 from bench.floor import CLIENTS
 from bench.operations import fill, once, operation
+from bench.peers import install
 from bench.shim import Shim
 
 
 def measure(cluster, report, quick):
     """The part `http` of the report."""
+    with_wrk()
     table = report.section(
         "HTTP, against the function called from pgbench",
         "wrk over kept connections against `kslate serve` on the same cores, in alternation with pgbench calling the same function "
         "with as many clients; the pool has 16 connections. Wanted: at least 0.60. CPU is the shim's own per request; what it adds "
         "is the difference of the medians of latency, wanted under 0.3 ms with one client.",
         ["operation", "sync", "clients", "tps", "of pgbench", "p50 ms", "p99 ms", "adds ms", "shim cpu µs"])
-    rounds = 1 if quick else 3
-    for sync, names in ((False, ("claim", "write", "save", "load", "get")), (True, ("write",))):
+    rounds, clients = (1, (8,)) if quick else (3, CLIENTS)
+    for sync, names in ((False, ("write", "get") if quick else ("claim", "write", "save", "load", "get")), (True, ("write",))):
         with Shim(cluster, sync) as shim:
             for name in names:
-                against_pgbench(cluster, shim, operation(name), sync, rounds, table, report)
+                against_pgbench(cluster, shim, operation(name), sync, rounds, clients, table, report)
     with Shim(cluster) as shim:
-        memory(cluster, shim, report, 2 if quick else 8)
+        memory(cluster, shim, report, 1 if quick else 8)
 
 
-def against_pgbench(cluster, shim, op, sync, rounds, table, report):
+def with_wrk():
+    wrong = install.apt("wrk", "wrk")
+    if wrong:
+        raise SystemExit(f"HTTP is measured with wrk, which could not be installed: {wrong}")
+
+
+def against_pgbench(cluster, shim, op, sync, rounds, all_clients, table, report):
     fill(cluster, op, "kslate")
     place = 0
 
@@ -34,7 +42,7 @@ def against_pgbench(cluster, shim, op, sync, rounds, table, report):
         return shim.load(op.name, op.variables(min(clients, 2), place), clients)
 
     http(32)  # the server's connections make their plans
-    for clients in CLIENTS:
+    for clients in all_clients:
         pairs = []
         for _ in range(rounds):
             load = http(clients)
@@ -70,5 +78,6 @@ def memory(cluster, shim, report, seconds, requests=None):
 
 def million(cluster, report, quick):
     """The part `memory`: the same for a million requests; not among the parts that are measured unasked."""
+    with_wrk()
     with Shim(cluster, sync=False) as shim:
         memory(cluster, shim, report, 5 if quick else 20, 20_000 if quick else 1_000_000)

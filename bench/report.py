@@ -47,6 +47,10 @@ class Report:
         self.began, self.quick, self.parts, self.sections = time.time(), quick, parts, []
 
     def section(self, title, text, columns):
+        """The section of this title, made where it is not there yet."""
+        for section in self.sections:
+            if section.title == title:
+                return section
         self.sections.append(Section(title, text, columns))
         return self.sections[-1]
 

@@ -31,7 +31,7 @@ def measure(cluster, report, quick):
         "(synchronous_commit on; etcd flushes its log). A number over 1 means that kslate is ahead.",
         ["peer", "job", "loops", "peer, per second", "kslate, per second", "kslate to peer", "what differs"])
     cluster.sql("create database peers", "postgres")
-    seconds = 1 if quick else 3
+    seconds = 1 if quick else 2
     for loops in (8,) if quick else (1, 8):
         for peer, job, pair in pairs(cluster, loops, seconds):
             try:

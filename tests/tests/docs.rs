@@ -187,6 +187,11 @@ fn functions(played: &Played) -> Vec<String> {
     names.lines().map(str::to_string).collect()
 }
 
+#[test]
+fn performance() {
+    page("performance");
+}
+
 /// A new page gets a test.
 #[test]
 fn no_page_is_forgotten() {
