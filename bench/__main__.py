@@ -10,7 +10,11 @@ from bench.peers import run as peers
 from bench.report import Report
 
 PARTS = {
-    "sql": floor.measure, "http": http.measure, "growth": growth.measure, "contention": contention.measure, "peers": peers.measure,
+    "sql": floor.measure,
+    "http": http.measure,
+    "growth": growth.measure,
+    "contention": contention.measure,
+    "peers": peers.measure,
 }
 # Measured only where they are named: sql/claim is one operation of sql.
 NAMED = {"memory": http.million, **{f"sql/{op.name}": floor.one(op) for op in OPERATIONS}}

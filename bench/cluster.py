@@ -83,7 +83,9 @@ class Cluster:
 
     def sql(self, text, database="kslate"):
         """Executes SQL as a superuser and returns the rows as lines, columns apart by `|`."""
-        return run(self.bin / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", "-", text=text, env=self.environment(database=database))
+        return run(
+            self.bin / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", "-", text=text, env=self.environment(database=database)
+        )
 
     @property
     def postmaster(self):

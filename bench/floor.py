@@ -53,15 +53,21 @@ def read(cluster, op, way):
     statement = op.script(way).split("\\set v")[1].split("\n", 1)[1].replace("\\gset", "").replace(":n", str(FIRST))
     answer = cluster.sql(f"set role bench; select to_json(answer) from ({statement}) answer")
     # What is JSON put together as text is JSON all the same.
-    return {name: json.loads(value) if isinstance(value, str) and value[:1] == "[" else value for name, value in json.loads(answer).items()}
+    return {
+        name: json.loads(value) if isinstance(value, str) and value[:1] == "[" else value
+        for name, value in json.loads(answer).items()
+    }
 
 
 def rows(cluster, schema):
     """All rows of the record that was changed, without times and random numbers."""
+
     def plain(row):
         return {name: value is not None if name.endswith("_at") or name == "claim_id" else value for name, value in row.items()}
 
-    queries = (f"select json_build_array('{table}', t) from {schema}.{table} t where record = 'bench/{FIRST}'" for table in TABLES)
+    queries = (
+        f"select json_build_array('{table}', t) from {schema}.{table} t where record = 'bench/{FIRST}'" for table in TABLES
+    )
     found = [json.loads(line) for line in cluster.sql(";".join(queries)).splitlines()]
     return sorted(([table, plain(row)] for table, row in found), key=str)
 
@@ -89,7 +95,8 @@ def compare(cluster, op, rounds, all_clients, progress):
             ours = comparison.of("ours")
             progress(
                 f"{op.name}, {clients} clients, synchronous_commit {'on' if sync else 'off'}: {ours.tps:.0f}/s, "
-                f"{comparison.ratio():.2f} of the floor, cpu {comparison.ratio('cpu'):.2f}, p50 {ours.p50:.2f} ms")
+                f"{comparison.ratio():.2f} of the floor, cpu {comparison.ratio('cpu'):.2f}, p50 {ours.p50:.2f} ms"
+            )
     return comparisons, best, tried
 
 
@@ -106,16 +113,30 @@ def measure(cluster, report, quick, operations=OPERATIONS):
         "tps, latency and CPU of the server's processes per operation, ours; ratios are ours to the floor's. Wanted for claim, "
         "write and save: at least 0.90 of the floor's tps with synchronous_commit on and 0.80 without, for load and get 0.70; "
         "CPU at most 1.25 of the floor's.",
-        ["operation", "sync", "clients", "tps", "of the floor", "p50 ms", "p99 ms", "floor p50", "cpu µs", "cpu ratio"])
+        ["operation", "sync", "clients", "tps", "of the floor", "p50 ms", "p99 ms", "floor p50", "cpu µs", "cpu ratio"],
+    )
     for op in operations:
         rounds, clients = (1, (8,)) if quick else (3, CLIENTS)
         comparisons, best, tried = compare(cluster, op, rounds, clients, report.progress)
         for c in comparisons:
             ours, floor = c.of("ours"), c.of("floor")
-            summary.row(op.name, "on" if c.sync else "off", c.clients, ours.tps, c.ratio(), ours.p50, ours.p99, floor.p50, ours.cpu, c.ratio("cpu"))
+            summary.row(
+                op.name,
+                "on" if c.sync else "off",
+                c.clients,
+                ours.tps,
+                c.ratio(),
+                ours.p50,
+                ours.p99,
+                floor.p50,
+                ours.cpu,
+                c.ratio("cpu"),
+            )
         ways += [(op.name, way, "floor" if way == best else "", m.tps, m.p50, m.cpu) for way, m in tried.items()]
     table = report.section(
-        "Ways of writing the floor", "Eight clients, synchronous_commit off. The best is the floor of the table above.",
-        ["operation", "way", "", "tps", "p50 ms", "cpu µs"])
+        "Ways of writing the floor",
+        "Eight clients, synchronous_commit off. The best is the floor of the table above.",
+        ["operation", "way", "", "tps", "p50 ms", "cpu µs"],
+    )
     for way in ways:
         table.row(*way)

@@ -19,7 +19,9 @@ NAMES = ("renew", "claim", "write", "append", "save", "load", "get")
 def measure(cluster, report, quick):
     """The part `growth` of the report."""
     sizes = (1_000, 10_000, 100_000) if quick else (1_000, 100_000, 10_000_000)
-    queues = ((10_000, 10_000, 100), (20_000, 20_000, 1_000)) if quick else ((20_000, 20_000, 200), (1_000_000, 1_000_000, 10_000))
+    queues = (
+        ((10_000, 10_000, 100), (20_000, 20_000, 1_000)) if quick else ((20_000, 20_000, 200), (1_000_000, 1_000_000, 10_000))
+    )
     load(cluster, sizes, queues, report)
     history(cluster, report, sizes, *((1, ("write", "get")) if quick else (ROUNDS, NAMES)))
     queue(cluster, report, queues, 1 if quick else 3)
@@ -49,11 +51,15 @@ def fill_history(cluster, database, rows):
     others = max(0, rows * 2 // 3 // (ENTRIES + 3))
     entries = max(0, rows // 3 // MEASURED - 3)
     indexes = cluster.sql(
-        "select indexdef from pg_indexes where schemaname = 'kslate' and tablename = 'history' and indexname <> 'history_pkey'", database)
+        "select indexdef from pg_indexes where schemaname = 'kslate' and tablename = 'history' and indexname <> 'history_pkey'",
+        database,
+    )
     cluster.sql(
         f"""alter table kslate.history drop constraint history_pkey; drop index kslate.history_field;
         call bench.fill('kslate', {MEASURED + others}, {ENTRIES}, true, $${DOCUMENT}$$, {MEASURED}, {entries});
-        alter table kslate.history add primary key (record, record_version); {indexes}; {tidy("kslate")}""", database)
+        alter table kslate.history add primary key (record, record_version); {indexes}; {tidy("kslate")}""",
+        database,
+    )
 
 
 def fill_queue(cluster, database, opened, done, held):
@@ -67,14 +73,19 @@ def history(cluster, report, sizes, rounds, names):
         "Growth of history",
         f"One client, synchronous_commit off, on {MEASURED} records that hold a third of all history: the median latency in ms, by the "
         "number of rows in kslate.history. Flat means within 1.15.",
-        ["operation", *(f"{size:,} rows" for size in sizes), f"{sizes[1]:,} to {sizes[0]:,}", f"{sizes[2]:,} to {sizes[0]:,}"])
+        ["operation", *(f"{size:,} rows" for size in sizes), f"{sizes[1]:,} to {sizes[0]:,}", f"{sizes[2]:,} to {sizes[0]:,}"],
+    )
     for name in names:
         op = replace(operation(name), slices=ROUNDS, records=MEASURED)
         # A record's turn comes again within the second: the holder takes its claim back.
         script = op.script().replace("'task', 1)", "'task', 60, true)")
         found = in_turn(
-            sizes, rounds, lambda size, place: pgbench(
-                cluster, script, 1, 0.65, sync=False, variables=op.variables(1, place), database=f"history_{size}"))
+            sizes,
+            rounds,
+            lambda size, place: pgbench(
+                cluster, script, 1, 0.65, sync=False, variables=op.variables(1, place), database=f"history_{size}"
+            ),
+        )
         ratios = [median(m.p50 / first.p50 for m, first in zip(found[size], found[sizes[0]])) for size in sizes[1:]]
         table.row(name, *(median(m.p50 for m in found[size]) for size in sizes), *ratios)
         report.progress(f"growth, {name}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios) + " of the smallest")
@@ -86,13 +97,18 @@ def queue(cluster, report, queues, rounds):
         "Growth of the queue",
         "Claim next, one client, synchronous_commit off: the median latency in ms, by open / done / held tasks. Flat means within 1.15; "
         "with a filter (here one that nine of ten tasks match) it need not be.",
-        ["", *(" / ".join(f"{count:,}" for count in one) for one in queues), "long to short"])
+        ["", *(" / ".join(f"{count:,}" for count in one) for one in queues), "long to short"],
+    )
     opened = [one[0] for one in queues]
     for name, arguments in (("claim next", ""), ("claim next, filtered", ", :filter")):
         script = f"select * from kslate_claim_next('bench', 'task', 3600{arguments}) \\gset\n"
         found = in_turn(
-            opened, rounds, lambda size, _: pgbench(
-                cluster, script, 1, 0.65, sync=False, variables={"filter": '{"status": "open"}'}, database=f"queue_{size}"))
+            opened,
+            rounds,
+            lambda size, _: pgbench(
+                cluster, script, 1, 0.65, sync=False, variables={"filter": '{"status": "open"}'}, database=f"queue_{size}"
+            ),
+        )
         ratio = median(long.p50 / short.p50 for long, short in zip(found[opened[1]], found[opened[0]]))
         table.row(name, *(median(m.p50 for m in found[size]) for size in opened), ratio)
         report.progress(f"growth, {name}: {ratio:.2f} of the short queue")

@@ -16,7 +16,8 @@ def measure(cluster, report, quick):
         "wrk over kept connections against `kslate serve` on the same cores, in alternation with pgbench calling the same function "
         "with as many clients; the pool has 16 connections. Wanted: at least 0.60. CPU is the shim's own per request; what it adds "
         "is the difference of the medians of latency, wanted under 0.3 ms with one client.",
-        ["operation", "sync", "clients", "tps", "of pgbench", "p50 ms", "p99 ms", "adds ms", "shim cpu µs"])
+        ["operation", "sync", "clients", "tps", "of pgbench", "p50 ms", "p99 ms", "adds ms", "shim cpu µs"],
+    )
     rounds, clients = (1, (8,)) if quick else (3, CLIENTS)
     for sync, names in ((False, ("write", "get") if quick else ("claim", "write", "save", "load", "get")), (True, ("write",))):
         with Shim(cluster, sync) as shim:
@@ -61,7 +62,8 @@ def memory(cluster, shim, report, seconds, requests=None):
         "Memory of the shim",
         "32 connections; one request in ten saves a checkpoint of 64 KiB, one in ten loads one. Wanted: under 64 MiB after a million "
         "requests (`make bench ONLY=memory` makes a million).",
-        ["requests", "resident MiB"])
+        ["requests", "resident MiB"],
+    )
     op = operation("get")
     fill(cluster, op, "kslate")
     table.row(0, shim.resident())

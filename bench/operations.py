@@ -11,7 +11,8 @@ FIRST = 100_000_000_000
 TABLES = ("record", "field", "claim", "checkpoint", "history")
 
 DOCUMENT = '{"goal": "take node 7 out of service", "progress": {"step": 3, "of": 9}, "decisions": [%s]}' % ", ".join(
-    f'"moved shard {i} to node {i % 5} after its replica had caught up; no client saw an error"' for i in range(9))
+    f'"moved shard {i} to node {i % 5} after its replica had caught up; no client saw an error"' for i in range(9)
+)
 PLAN = '{"step": "drain node 8", "because": "node 7 was not the cause, see the log", "risk": 2}'
 ENTRY = '"moved shard 3 to node 4; its replica had caught up"'
 
@@ -49,8 +50,13 @@ class Operation:
         """What the script's variables are, for the part of the records that is `place`."""
         size = (records or self.records) // self.slices
         return {
-            "k": -1, "first": FIRST + place % self.slices * size, "share": size // clients,
-            "me": "pg:bench", "plan": PLAN, "document": DOCUMENT, "entry": ENTRY,
+            "k": -1,
+            "first": FIRST + place % self.slices * size,
+            "share": size // clients,
+            "me": "pg:bench",
+            "plan": PLAN,
+            "document": DOCUMENT,
+            "entry": ENTRY,
         }
 
 
@@ -80,7 +86,9 @@ def tidy(schema):
 def fill(cluster, op, *schemas, database="kslate"):
     """Fills the tables anew."""
     for schema in schemas:
-        cluster.sql(f"call bench.fill('{schema}', {op.records}, {op.entries}, {op.held}, $${DOCUMENT}$$); {tidy(schema)}", database)
+        cluster.sql(
+            f"call bench.fill('{schema}', {op.records}, {op.entries}, {op.held}, $${DOCUMENT}$$); {tidy(schema)}", database
+        )
 
 
 def once(cluster, op, way, clients, sync, seconds, place, **more):

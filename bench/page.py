@@ -12,7 +12,9 @@ BEGIN, END = "<!-- begin: python3 -m bench.page -->\n", "<!-- end -->\n"
 
 
 def main():
-    reports = [json.loads(path.read_text()) for path in sorted(HERE.glob("results/*.json"), key=lambda path: path.stat().st_mtime)]
+    reports = [
+        json.loads(path.read_text()) for path in sorted(HERE.glob("results/*.json"), key=lambda path: path.stat().st_mtime)
+    ]
     reports = [report for report in reports if report["form"] == "full"]
     if not reports:
         raise SystemExit("no full report in bench/results: run `make bench` first")
@@ -44,6 +46,7 @@ def sql(reports):
     found = rows(reports, "SQL, against the floor", "operation", "sync", "clients")
     lines = []
     for name in dict.fromkeys(row["operation"] for row in found):
+
         def worst(sync, what="of the floor", pick=min):
             return pick((row[what] for row in found if row["operation"] == name and row["sync"] == sync), default=None)
 
@@ -53,7 +56,17 @@ def sql(reports):
         lines.append([name, worst("on"), worst("off"), max(cpu), eight.get("on"), eight.get("off"), alone])
     return table(
         "In SQL, to the floor: the worst of 1, 8 and 32 clients",
-        ["operation", "tps, flushed", "tps, `synchronous_commit` off", "CPU", "per second, 8 clients", "the same, off", "p50 ms, 1 client, off"], lines)
+        [
+            "operation",
+            "tps, flushed",
+            "tps, `synchronous_commit` off",
+            "CPU",
+            "per second, 8 clients",
+            "the same, off",
+            "p50 ms, 1 client, off",
+        ],
+        lines,
+    )
 
 
 def http(reports):
@@ -61,10 +74,14 @@ def http(reports):
     lines = []
     for name, sync in dict.fromkeys((row["operation"], row["sync"]) for row in found):
         of = {row["clients"]: row for row in found if (row["operation"], row["sync"]) == (name, sync)}
-        lines.append([name, sync, min(row["of pgbench"] for row in of.values()), of[1]["adds ms"], of[8]["tps"], of[8]["shim cpu µs"]])
+        lines.append(
+            [name, sync, min(row["of pgbench"] for row in of.values()), of[1]["adds ms"], of[8]["tps"], of[8]["shim cpu µs"]]
+        )
     return table(
         "Over HTTP, to the same function from pgbench: the worst of 1, 8 and 32 connections",
-        ["operation", "`synchronous_commit`", "tps", "adds ms, 1 client", "per second, 8 connections", "server's CPU, µs"], lines)
+        ["operation", "`synchronous_commit`", "tps", "adds ms, 1 client", "per second, 8 connections", "server's CPU, µs"],
+        lines,
+    )
 
 
 def growth(reports):
@@ -79,8 +96,14 @@ def growth(reports):
 
 def contention(reports):
     parts = []
-    for title, said in (("A hot record", "One record, appended to"), ("One task", "One task, claimed by 64 clients"), ("Renewals", "Ten thousand live leases")):
-        found = rows(reports, title, *(("clients", "sync") if title == "A hot record" else ("sync",) if title == "One task" else ()))
+    for title, said in (
+        ("A hot record", "One record, appended to"),
+        ("One task", "One task, claimed by 64 clients"),
+        ("Renewals", "Ten thousand live leases"),
+    ):
+        found = rows(
+            reports, title, *(("clients", "sync") if title == "A hot record" else ("sync",) if title == "One task" else ())
+        )
         parts.append(table(said, list(found[0]) if found else [], [list(row.values()) for row in found]))
     return "\n".join(filter(None, parts)) or None
 

@@ -65,8 +65,19 @@ def pgbench(cluster, script, clients, seconds, warm=0.35, sync=True, variables=N
     try:
         (folder / "script.sql").write_text(script)
         words = command(
-            cluster, folder / "script.sql", {"clients": clients, **(variables or {})}, "-c", clients, "-j", min(clients, 2),
-            "-T", math.ceil(warm + seconds), "--log", "--log-prefix", folder / "log")
+            cluster,
+            folder / "script.sql",
+            {"clients": clients, **(variables or {})},
+            "-c",
+            clients,
+            "-j",
+            min(clients, 2),
+            "-T",
+            math.ceil(warm + seconds),
+            "--log",
+            "--log-prefix",
+            folder / "log",
+        )
         environment = cluster.environment(role, database, synchronous_commit="on" if sync else "off")
         process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         began = time.time()

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.cluster import HERE, ROOT, SETTINGS
@@ -64,10 +64,10 @@ class Report:
         info = Path("/proc/cpuinfo").read_text()
         memory = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())[1])
         self.machine = {
-            "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "commit": commit(),
             "cpu": f"{os.cpu_count()} × {(re.search(r'model name.*: (.*)', info) or ['', platform.machine()])[1]}",
-            "memory": f"{memory / 1024 ** 2:.0f} GiB",
+            "memory": f"{memory / 1024**2:.0f} GiB",
             "kernel": platform.release(),
             "PostgreSQL": values[0],
             "settings": ", ".join(f"{name} = {value}" for name, value in zip(names[1:], values[1:])),
@@ -85,7 +85,9 @@ class Report:
         text = "\n".join(head + [section.markdown() for section in self.sections])
         (folder / f"{name}.md").write_text(text)
         sections = {s.title: [dict(zip(s.columns, row)) for row in s.rows] for s in self.sections}
-        (folder / f"{name}.json").write_text(json.dumps({**self.machine, "sections": sections}, indent=1, ensure_ascii=False) + "\n")
+        (folder / f"{name}.json").write_text(
+            json.dumps({**self.machine, "sections": sections}, indent=1, ensure_ascii=False) + "\n"
+        )
         return folder / f"{name}.md"
 
 

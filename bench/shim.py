@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import time
 from dataclasses import dataclass
 
 from bench import cpu
@@ -33,7 +32,10 @@ class Shim:
         keys = cluster.dir / "keys.yaml"
         keys.write_text(f"{TOKEN}: bench\n")
         environment = {
-            **os.environ, "DATABASE_URL": cluster.url("kslate_server"), "KSLATE_APIKEYS": str(keys), "KSLATE_LISTEN": "127.0.0.1:0",
+            **os.environ,
+            "DATABASE_URL": cluster.url("kslate_server"),
+            "KSLATE_APIKEYS": str(keys),
+            "KSLATE_LISTEN": "127.0.0.1:0",
             "KSLATE_LOG": "warn",
         }
         self.process = subprocess.Popen([ROOT / "bin/kslate", "serve"], env=environment, stdout=subprocess.PIPE, text=True)
@@ -54,8 +56,26 @@ class Shim:
         threads = min(clients, 2)
         document = PLAN if name == "write" else DOCUMENT
         words = [
-            "wrk", "--latency", "-t", threads, "-c", clients, "-d", f"{seconds}s", "--timeout", "20s", "-s", HERE / "http.lua", self.url,
-            "--", name, TOKEN, variables["first"], variables["share"], threads, document,
+            "wrk",
+            "--latency",
+            "-t",
+            threads,
+            "-c",
+            clients,
+            "-d",
+            f"{seconds}s",
+            "--timeout",
+            "20s",
+            "-s",
+            HERE / "http.lua",
+            self.url,
+            "--",
+            name,
+            TOKEN,
+            variables["first"],
+            variables["share"],
+            threads,
+            document,
         ]
         before = cpu.spent(self.process.pid)
         out = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True).stdout
@@ -68,4 +88,10 @@ class Shim:
             number, unit = re.search(rf"\s{percent}%\s+([\d.]+)(\w+)", out).groups()
             return float(number) * UNITS[unit]
 
-        return Load(float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]), milliseconds(50), milliseconds(99), spent / requests * 1e6, requests)
+        return Load(
+            float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]),
+            milliseconds(50),
+            milliseconds(99),
+            spent / requests * 1e6,
+            requests,
+        )

@@ -33,7 +33,11 @@ class LangGraph:
 
     def put(self):
         self.version += 1
-        checkpoint = {**self.empty(), "channel_values": {"state": self.document}, "channel_versions": {"state": str(self.version)}}
+        checkpoint = {
+            **self.empty(),
+            "channel_values": {"state": self.document},
+            "channel_versions": {"state": str(self.version)},
+        }
         self.saver.put(self.config, checkpoint, {"source": "loop", "step": self.version}, {"state": str(self.version)})
 
     def get(self):

@@ -17,9 +17,28 @@ class Etcd:
         peer = f"http://127.0.0.1:{peers}"
         self.log = open(self.folder / "etcd.log", "w")
         self.process = subprocess.Popen(
-            ["etcd", "--name", "bench", "--data-dir", self.folder / "etcd", "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
-             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"bench={peer}", "--log-level", "error"],
-            stdout=self.log, stderr=self.log)
+            [
+                "etcd",
+                "--name",
+                "bench",
+                "--data-dir",
+                self.folder / "etcd",
+                "--listen-client-urls",
+                self.url,
+                "--advertise-client-urls",
+                self.url,
+                "--listen-peer-urls",
+                peer,
+                "--initial-advertise-peer-urls",
+                peer,
+                "--initial-cluster",
+                f"bench={peer}",
+                "--log-level",
+                "error",
+            ],
+            stdout=self.log,
+            stderr=self.log,
+        )
         for _ in range(100):
             try:
                 urllib.request.urlopen(f"{self.url}/health").read()

@@ -1,6 +1,6 @@
-"""leases.py PEER CONCURRENCY SECONDS URL: takes leases over HTTP, a thread and a kept connection each; prints {"done", "seconds"}.
+"""leases.py PEER CONCURRENCY SECONDS URL: takes leases over HTTP, a thread and a kept connection each.
 
-etcd: a lease is granted, then the key is put under it if nobody has it: two requests. kslate: one claim.
+Prints {"done", "seconds"}. etcd: a lease is granted, then the key is put under it if nobody has it: two requests. kslate: one claim.
 """
 
 import base64

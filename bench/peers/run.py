@@ -11,15 +11,16 @@ from bench.shim import Shim
 
 QUEUE = (
     "a job has a payload and retries, its row is changed in place (or deleted); no history row, no versions, no lease that others see run "
-    "out: kslate writes two rows of history and two record versions per job")
+    "out: kslate writes two rows of history and two record versions per job"
+)
 DIFFERENCES = {
     "graphile-worker": QUEUE + ". Completed jobs are deleted. Its own worker loop, tasks that do nothing",
     "pg-boss": QUEUE + ". fetch() and complete() one at a time; statements are not prepared",
     "procrastinate": QUEUE + ". Has one event row per change of state, by trigger",
     "langgraph": "a put writes the checkpoint and its channels' values as rows of their own, in one pipeline; no record lock, no check that "
-                 "the saver may; a get returns no list of what changed since",
+    "the saver may; a get returns no list of what changed since",
     "etcd": "a key-value store with a log of its own, no PostgreSQL; two requests (grant, compare-and-set), and its leases run out by "
-            "themselves; over its JSON gateway. One node",
+    "themselves; over its JSON gateway. One node",
 }
 
 
@@ -29,7 +30,8 @@ def measure(cluster, report, quick):
         "Peers",
         "Operations per second of a peer by its own API and of kslate through the same driver with as many loops, all durable "
         "(synchronous_commit on; etcd flushes its log). A number over 1 means that kslate is ahead.",
-        ["peer", "job", "loops", "peer, per second", "kslate, per second", "kslate to peer", "what differs"])
+        ["peer", "job", "loops", "peer, per second", "kslate, per second", "kslate to peer", "what differs"],
+    )
     cluster.sql("create database peers", "postgres")
     seconds = 1 if quick else 2
     for loops in (8,) if quick else (1, 8):

@@ -4,7 +4,8 @@ select r.record, 'worker' as role, c.document, coalesce(c.record_version, 0) as 
   (select coalesce(json_agg(json_build_object('field', field, 'version', version, 'author', author, 'evidence', evidence)
       order by f.record_version), '[]')
    from floor.field f
-   where f.record = r.record and f.record_version > coalesce(c.record_version, -1) and field in ('status', 'plan', 'log')) as changed_fields
+   where f.record = r.record and f.record_version > coalesce(c.record_version, -1)
+     and field in ('status', 'plan', 'log')) as changed_fields
 from floor.record r
 left join lateral (
   select document, record_version from floor.checkpoint k
