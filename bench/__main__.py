@@ -1,6 +1,7 @@
 """`python3 -m bench [PART…]`, as scripts/bench calls it: measures, and writes the report."""
 
 import os
+import signal
 import sys
 
 from bench import contention, floor, growth, http
@@ -35,4 +36,6 @@ def main(names):
     report.progress(f"the report: {os.path.relpath(report.write())}")
 
 
+# Whatever ends the benchmark also takes its cluster away.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 main(sys.argv[1:])

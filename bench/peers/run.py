@@ -10,13 +10,13 @@ from bench.peers.etcd import Etcd
 from bench.shim import Shim
 
 QUEUE = (
-    "a job has a payload and retries, its row is changed in place (or deleted); no history row, no versions, no lease that others see run "
-    "out: kslate writes two rows of history and two record versions per job"
+    "a job's row is changed in place or deleted, without history or versions; kslate writes two rows of history and two versions of "
+    "the record per job, and fences out who has lost its lease"
 )
 DIFFERENCES = {
     "graphile-worker": QUEUE + ". Completed jobs are deleted. Its own worker loop, tasks that do nothing",
     "pg-boss": QUEUE + ". fetch() and complete() one at a time; statements are not prepared",
-    "procrastinate": QUEUE + ". Has one event row per change of state, by trigger",
+    "procrastinate": QUEUE + ". Writes an event row per change of state, by trigger",
     "langgraph": "a put writes the checkpoint and its channels' values as rows of their own, in one pipeline; no record lock, no check that "
     "the saver may; a get returns no list of what changed since",
     "etcd": "a key-value store with a log of its own, no PostgreSQL; two requests (grant, compare-and-set), and its leases run out by "
