@@ -30,7 +30,7 @@ grant select, insert, update on all tables in schema floor to bench;
 
 -- Empties the tables of a schema and fills them with `records` records, as kslate would have left them: a status and a plan,
 -- `entries` entries of the log (the first `long_records` of them have `long_entries`), one checkpoint saved before the entries,
--- a task that is open or, with `held`, claimed by bench for a day.
+-- a task that is open or, with `held`, claimed by bench an hour ago and renewed since.
 create procedure bench.fill(target text, records bigint, entries int, held boolean, document jsonb,
   long_records bigint default 0, long_entries int default 0) language plpgsql as $$
 declare
@@ -66,7 +66,7 @@ begin
   from numbers where not held
   union all
   select numbers.record, 'task', 'bench', 'claimed', began, 1, 'pg:bench', 'worker', ('00000000-0000-4000-8000-' || n)::uuid, 3600,
-    began, began + interval '1 day', began + interval '1 day', 2 + numbers.entries, 'pg:bench', 'worker', began
+    began, began + interval '1 day', began + interval '1 hour', 2 + numbers.entries, 'pg:bench', 'worker', began
   from numbers where held;
 
   insert into checkpoint (record, checkpoint_id, role, document, record_version, author, saved_at)
