@@ -1,7 +1,7 @@
 # Each recipe is one line; what it does stands in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install-extension run stop psql demo test test-python lint fmt clean
+.PHONY: help deps build install-extension run stop psql demo test test-python soak lint fmt clean
 
 help: ## this list
 	@scripts/help
@@ -35,6 +35,9 @@ test-python: build ## the tests of the Python package alone
 
 bench: ## speed against hand-written SQL and peers, report in bench/results/; QUICK=1 is short, ONLY="sql http" a part
 	@scripts/bench
+
+soak: build ## the long forms of the tests, for hours; `scripts/soak PART` runs one
+	@scripts/soak
 
 lint: deps ## rustfmt, clippy with warnings denied, ruff, mypy, shellcheck where installed
 	@scripts/lint

@@ -6,15 +6,16 @@ use crate::rounds;
 use crate::scenes::{word, Outcome, Scene, Theatre, SCENES};
 use kslate_tests::{assert_consistent, Session};
 
+/// What the first does in the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Schedule {
-    FirstCommits,
-    FirstRollsBack,
-    /// The first has committed before the second calls, whose snapshot is older.
-    FirstHasCommitted,
+    Commits,
+    RollsBack,
+    /// It has committed before the second calls, whose snapshot is older.
+    HasCommitted,
 }
 
-use Schedule::{FirstCommits, FirstHasCommitted, FirstRollsBack};
+use Schedule::{Commits, HasCommitted, RollsBack};
 
 /// Opens a transaction whose snapshot, where the level keeps one, is taken here.
 pub async fn begin(session: &Session, level: &str) {
@@ -49,20 +50,20 @@ async fn race(
     one.ok(first.function, &stage.arguments(first)).await;
     let arguments = stage.arguments(second);
     let mut committed = true;
-    let called = if schedule == FirstHasCommitted {
+    let called = if schedule == HasCommitted {
         one.run("commit").await;
         two.call(second.function, &arguments).await
     } else if first.holds_up(second) {
         let call = two.begin(second.function, &arguments);
         theatre.dba.sees_waiting(&two).await;
-        end(&one, schedule == FirstCommits).await;
+        end(&one, schedule == Commits).await;
         call.await.expect("no panic")
     } else {
         two.call(second.function, &arguments).await
     };
     let refused = end(&two, called.is_ok()).await;
-    if schedule != FirstHasCommitted && !first.holds_up(second) {
-        committed = end(&one, schedule == FirstCommits).await.is_none();
+    if schedule != HasCommitted && !first.holds_up(second) {
+        committed = end(&one, schedule == Commits).await.is_none();
     }
     let told = refused.unwrap_or_else(|| word(&called));
     let state = theatre.state(&stage).await;
@@ -79,7 +80,7 @@ async fn allowed(
     schedule: Schedule,
 ) -> Vec<Outcome> {
     let alone = theatre.serial(scene, &[second]).await;
-    if schedule == FirstRollsBack {
+    if schedule == RollsBack {
         return vec![alone];
     }
     let after = theatre.serial(scene, &[first, second]).await;
@@ -97,7 +98,7 @@ async fn allowed(
         words: vec!["40001".into()],
         state: theatre.serial(scene, &[first]).await.state,
     };
-    if schedule == FirstCommits && !first.holds_up(second) {
+    if schedule == Commits && !first.holds_up(second) {
         // Neither saw the other: either order will do.
         let mut all = vec![after];
         all.extend(before);
@@ -124,8 +125,8 @@ async fn every_pair(level: &'static str) {
     let theatre = Theatre::open().await;
     let schedules: &[Schedule] = match level {
         // There the last one is no race: each statement has a snapshot of its own.
-        "read committed" => &[FirstCommits, FirstRollsBack],
-        _ => &[FirstCommits, FirstRollsBack, FirstHasCommitted],
+        "read committed" => &[Commits, RollsBack],
+        _ => &[Commits, RollsBack, HasCommitted],
     };
     let (mut faults, mut races) = (Vec::new(), 0);
     for scene in SCENES.iter().cycle().take(rounds() * SCENES.len()) {

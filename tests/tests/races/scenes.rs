@@ -14,9 +14,8 @@ pub struct Scene {
     told: &'static str,
 }
 
-/// Worker 1 holds the task, its lease is live; no checkpoint.
-/// Nobody holds it, worker 1 has released it; a checkpoint is there.
-/// Worker 1 holds it, its lease has run out; a checkpoint is there.
+/// held: worker 1 holds the task, its lease is live; no checkpoint. open: worker 1 has released it; a checkpoint is there.
+/// lapsed: worker 1's lease has run out; a checkpoint is there.
 pub const SCENES: [Scene; 3] = [
     Scene {
         name: "held",
