@@ -78,8 +78,11 @@ def compare(cluster, op, rounds, all_clients, progress):
     if not op.fresh:
         fill(cluster, op, "kslate", "floor")
     seconds = 0.65
-    # The last slices: the rounds take the first ones.
-    tried = {way: once(cluster, op, way, 8, False, seconds, place=23 - number) for number, way in enumerate(op.ways)}
+    tried = {}
+    # Twice, since noise would choose a slow one; on the last slices, since the rounds take the first ones.
+    for number, way in enumerate(op.ways * 2):
+        m = once(cluster, op, way, 8, False, seconds, place=23 - number)
+        tried[way] = max(m, tried.get(way, m), key=lambda m: m.tps)
     best = max(tried, key=lambda way: tried[way].tps)
     progress(f"{op.name}: the floor is {best}; " + ", ".join(f"{way} {m.tps:.0f}/s" for way, m in tried.items()))
     comparisons, place = [], 0

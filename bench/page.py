@@ -52,8 +52,8 @@ def sql(reports):
 
         eight = {row["sync"]: row["tps"] for row in found if row["operation"] == name and row["clients"] == 8}
         cpu = [ratio for ratio in (worst("on", "cpu ratio", max), worst("off", "cpu ratio", max)) if ratio]
-        alone = [row["p50 ms"] for row in found if row["operation"] == name and row["clients"] == 1][-1]
-        lines.append([name, worst("on"), worst("off"), max(cpu), eight.get("on"), eight.get("off"), alone])
+        alone = {row["sync"]: row["p50 ms"] for row in found if row["operation"] == name and row["clients"] == 1}
+        lines.append([name, worst("on"), worst("off"), max(cpu), eight.get("on"), eight.get("off"), alone.get("off", alone.get("on"))])
     return table(
         "In SQL, to the floor: the worst of 1, 8 and 32 clients",
         [
@@ -75,7 +75,7 @@ def http(reports):
     for name, sync in dict.fromkeys((row["operation"], row["sync"]) for row in found):
         of = {row["clients"]: row for row in found if (row["operation"], row["sync"]) == (name, sync)}
         lines.append(
-            [name, sync, min(row["of pgbench"] for row in of.values()), of[1]["adds ms"], of[8]["tps"], of[8]["shim cpu µs"]]
+            [name, sync, min(row["of pgbench"] for row in of.values()), of[min(of)]["adds ms"], of[8]["tps"], of[8]["shim cpu µs"]]
         )
     return table(
         "Over HTTP, to the same function from pgbench: the worst of 1, 8 and 32 connections",
