@@ -154,7 +154,7 @@ impl<'a> Writer<'a> {
                 Sent::Later => {}
                 Sent::Unknown => unknown += 1,
             }
-            let leave = self.patience == Patience::Tries && self.attempts.len() % 3 == 0;
+            let leave = self.patience == Patience::Tries && self.attempts.len().is_multiple_of(3);
             if leave || begun.elapsed() > GIVE_UP {
                 break Outcome::Unknown;
             }

@@ -133,10 +133,11 @@ impl Stage<'_> {
         }
     }
 
-    fn cut(&self, proxy: &Proxy, bytes: u64) {
+    /// At a random byte, on the way there and on the way back in turn.
+    fn cut(&mut self, proxy: &Proxy, bytes: u64) {
         let before = proxy.cuts();
-        let after = bytes.min(before as u64 * 37 % bytes) as usize;
-        proxy.cut(if before % 2 == 0 {
+        let after = self.random.below(bytes) as usize;
+        proxy.cut(if before.is_multiple_of(2) {
             Cut::Request(after)
         } else {
             Cut::Answer(after)
