@@ -1,4 +1,7 @@
-"""An agent that lives long: python -m under_fire.many_cycles RECORD CYCLE…, prints what it takes up at each of those cycles."""
+"""An agent that lives long: python -m under_fire.many_cycles RECORD CYCLE…, prints what it takes up at each of those cycles.
+
+Threads and files are the least of the cycles just before: a renewal's own connection comes and goes, a leak stays.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,35 @@ import json
 import os
 import sys
 import threading
+from collections import deque
 from pathlib import Path
 
 from kslate import Agent, Client, Fields, Write, run
 
+WINDOW = 900
 
-def taken_up() -> dict[str, int]:
-    """Memory in KiB, threads, and open files, which sockets are."""
+
+def memory() -> int:
+    """In KiB."""
     gc.collect()
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return {
-        "rss": int(status["VmRSS"].split()[0]),
-        "threads": threading.active_count(),
-        "files": len(os.listdir("/proc/self/fd")),
-    }
+    return int(status["VmRSS"].split()[0])
 
 
 def main() -> None:
     record, *marks = sys.argv[1:]
     wanted = {int(mark) for mark in marks}
     cycle = 0
+    threads: deque[int] = deque(maxlen=WINDOW)
+    files: deque[int] = deque(maxlen=WINDOW)
 
     def decide(fields: Fields) -> Write:
         nonlocal cycle
         cycle += 1
+        threads.append(threading.active_count())
+        files.append(len(os.listdir("/proc/self/fd")))
         if cycle in wanted:
-            print(json.dumps(taken_up()), flush=True)
+            print(json.dumps({"rss": memory(), "threads": min(threads), "files": min(files), "most": max(files)}), flush=True)
         return Write("status", "mitigating", evidence=f"cycle {cycle}")
 
     def account(_: Fields) -> dict[str, object]:
