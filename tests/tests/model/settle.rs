@@ -22,6 +22,8 @@ impl Model {
         let who = match step.who {
             Who::Named(who) => who,
             Who::Holder => holder.unwrap_or("worker/1"),
+            Who::Rival if holder == Some("worker/1") => "worker/2",
+            Who::Rival => "worker/1",
         };
         let of_this: Vec<usize> = (0..self.grants.len())
             .filter(|grant| self.grants[*grant] == step.key)

@@ -14,6 +14,8 @@ pub enum Who {
     Named(&'static str),
     /// Whoever holds the task, else worker 1.
     Holder,
+    /// The worker that does not.
+    Rival,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,11 +112,12 @@ fn version(right: u32, none: u32, wrong: u32) -> impl Strategy<Value = Version> 
 
 /// Whole leases, and now and then one that is too long.
 fn seconds() -> impl Strategy<Value = i64> {
-    prop_oneof![8 => (1..=3i64).prop_map(|n| n * UNIT), 1 => Just(5 * UNIT)]
+    prop_oneof![5 => Just(UNIT), 4 => (2..=3i64).prop_map(|n| n * UNIT), 2 => Just(5 * UNIT)]
 }
 
 const PLANNER: &[Who] = &[Who::Named("planner")];
 const ANY_WORKER: &[Who] = &[Who::Named("worker/1"), Who::Named("worker/2")];
+const CLAIMANT: &[Who] = &[Who::Named("worker/1"), Who::Named("worker/2"), Who::Rival];
 const HOLDER: &[Who] = &[Who::Holder];
 const BOSS: &[Who] = &[Who::Named("boss")];
 
@@ -150,26 +153,26 @@ fn write(field: &'static str, fitting: &'static [Who]) -> impl Strategy<Value = 
 
 pub fn step() -> impl Strategy<Value = Step> {
     let free = |fitting, op: BoxedStrategy<Op>| (who(fitting), op).boxed();
-    let leased = (named(), prop::option::of(seconds()));
+    let leased = (named(), prop::option::weighted(0.7, seconds()));
     let done = prop_oneof![
-        2 => free(PLANNER, any::<bool>().prop_map(|values| Op::Create { values }).boxed()),
+        3 => free(PLANNER, any::<bool>().prop_map(|values| Op::Create { values }).boxed()),
         4 => write("status", ANY_WORKER),
         2 => write("plan", PLANNER),
         2 => write("rate", PLANNER),
         4 => write("cursor", HOLDER),
         2 => write("secret", BOSS),
         4 => free(HOLDER, claim(false).prop_map(|claim| Op::Append { claim }).boxed()),
-        11 => free(ANY_WORKER, (seconds(), any::<bool>()).prop_map(|(seconds, reattach)| Op::Claim { seconds, reattach }).boxed()),
-        5 => free(ANY_WORKER, seconds().prop_map(|seconds| Op::ClaimNext { seconds }).boxed()),
+        13 => free(CLAIMANT, (seconds(), any::<bool>()).prop_map(|(seconds, reattach)| Op::Claim { seconds, reattach }).boxed()),
+        6 => free(CLAIMANT, seconds().prop_map(|seconds| Op::ClaimNext { seconds }).boxed()),
         4 => free(HOLDER, leased.prop_map(|(claim, seconds)| Op::Renew { claim, seconds }).boxed()),
         4 => free(HOLDER, named().prop_map(|claim| Op::Release { claim }).boxed()),
         6 => free(HOLDER, named().prop_map(|claim| Op::Complete { claim }).boxed()),
-        6 => free(ANY_WORKER, Just(Op::Reopen).boxed()),
+        5 => free(ANY_WORKER, Just(Op::Reopen).boxed()),
         3 => free(BOSS, version(4, 0, 1).prop_map(|epoch| Op::ForceRelease { epoch }).boxed()),
-        4 => free(ANY_WORKER, (prop::bool::weighted(0.8), version(2, 6, 2), claim(false))
+        7 => free(ANY_WORKER, (prop::bool::weighted(0.85), version(2, 6, 2), claim(false))
             .prop_map(|(whole, seen, claim)| Op::Save { whole, seen, claim }).boxed()),
-        4 => free(ANY_WORKER, Just(Op::Load).boxed()),
-        5 => free(ANY_WORKER, (1..=3i64).prop_map(|n| Op::Tick { seconds: n * UNIT }).boxed()),
+        6 => free(ANY_WORKER, Just(Op::Load).boxed()),
+        7 => free(ANY_WORKER, (1..=3i64).prop_map(|n| Op::Tick { seconds: n * UNIT }).boxed()),
     ];
     (prop_oneof![5 => Just(0usize), 1 => Just(1usize)], done).prop_map(|(key, (who, op))| Step {
         key,
@@ -185,7 +188,7 @@ pub fn sequence() -> impl Strategy<Value = Vec<Step>> {
         who: Who::Named("planner"),
         op: Op::Create { values: false },
     };
-    prop::collection::vec(step(), 1..56).prop_map(move |mut steps| {
+    prop::collection::vec(step(), 1..44).prop_map(move |mut steps| {
         steps.insert(0, first.clone());
         steps
     })

@@ -3,9 +3,10 @@
 //! other; above READ COMMITTED the second may be told 40001 instead, as PostgreSQL says it. What comes of them one after the
 //! other stands in the tables of scenes.rs.
 //!
-//! Red without, in kslate-pg/src/store.rs: `for no key update` of LOCK_RECORD (two writes at one version, a gate that is walked
-//! around), `for no key update of r, c` of LOCK_CLAIM (two holders), `for no key update` of LOCK_LEASE (a renewal of a lease that
-//! is over), the statement of RECORDS_LOCK (a change judged by a class that is no longer in force).
+//! Red without, in kslate-pg/src: `scope.lock()?;` of a single write in write.rs (two writes at one version); the lock of the claim in
+//! `lease::lock` and of a renewal (two holders, a renewal of a lease that is over);
+//! `call.session.write(&store::RECORDS_LOCK, &[])?;` in classes.rs (a change judged by a class that is no longer in force); and
+//! `on conflict do nothing` of CHECKPOINT_INSERT in store.rs (23505 for what is a serialization failure).
 //!
 //! `KSLATE_RACES_ROUNDS` runs all of them so many times (1).
 
