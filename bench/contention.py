@@ -16,7 +16,7 @@ select * from kslate_release('bench/{FIRST}', 'task', :claim_id) \\gset
 
 def measure(cluster, report, quick):
     """The part `contention` of the report."""
-    seconds = 0.65 if quick else 3.65
+    seconds = 0.65 if quick else 2.65
     cluster.sql((HERE / "sql/contention.sql").read_text())
     hot_record(cluster, report, seconds)
     one_task(cluster, report, seconds)

@@ -119,7 +119,7 @@ def measure(cluster, report, quick, operations=OPERATIONS):
         ["operation", "sync", "clients", "tps", "of the floor", "p50 ms", "p99 ms", "floor p50", "cpu µs", "cpu ratio"],
     )
     for op in operations:
-        rounds, clients = (1, (8,)) if quick else (3, CLIENTS)
+        rounds, clients = (1, (8,)) if quick else (3 if op.promised else 2, CLIENTS)
         comparisons, best, tried = compare(cluster, op, rounds, clients, report.progress)
         for c in comparisons:
             ours, floor = c.of("ours"), c.of("floor")

@@ -18,7 +18,7 @@ def measure(cluster, report, quick):
         "is the difference of the medians of latency, wanted under 0.3 ms with one client.",
         ["operation", "sync", "clients", "tps", "of pgbench", "p50 ms", "p99 ms", "adds ms", "shim cpu µs"],
     )
-    rounds, clients = (1, (8,)) if quick else (3, CLIENTS)
+    rounds, clients = (1, (8,)) if quick else (2, CLIENTS)
     for sync, names in ((False, ("write", "get") if quick else ("claim", "write", "save", "load", "get")), (True, ("write",))):
         with Shim(cluster, sync) as shim:
             for name in names:

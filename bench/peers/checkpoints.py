@@ -5,8 +5,8 @@ Prints {"put": {"done", "seconds"}, "get": …}.
 
 import json
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 from psycopg.rows import dict_row
@@ -71,11 +71,8 @@ def loops(steps, seconds):
             steps[number]()
             done[number] += 1
 
-    threads = [threading.Thread(target=loop, args=(number,)) for number in range(len(steps))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(steps)) as pool:
+        list(pool.map(loop, range(len(steps))))  # raises what a thread has raised
     return {"done": sum(done), "seconds": time.perf_counter() - begin}
 
 

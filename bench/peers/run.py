@@ -78,6 +78,8 @@ def driver(words, environment, folder=None):
 
 
 def rate(result):
+    if not result["done"]:
+        raise Missing("nothing was done in the time that was given")
     return result["done"] / result["seconds"]
 
 
