@@ -3,9 +3,11 @@
 use pgrx::prelude::*;
 use pgrx::Uuid;
 
+use crate::columns::claim::{EXPIRES_AT, LEASE_SECONDS, RECHECK_AT};
 use crate::error::{Code, Failure, Outcome};
 use crate::idempotency::Request;
-use crate::lease::{default_lease, grant, is_live, lock, state, task, Lease};
+use crate::lease::{default_lease, grant, is_live, lock, lock_row, state, task, Lease};
+use crate::rows::{self, Change};
 use crate::scope::{need, Call, Scope};
 use crate::spi::{text, time};
 use crate::store;
@@ -140,11 +142,7 @@ fn kslate_renew(
         let claim_id = need(claim_id, "claim_id")?;
         let call = Call::open(identity)?;
         let mut scope = call.scope(record)?;
-        let rows = call
-            .session
-            .write(&store::LOCK_LEASE, &[text(record), text(field)])?;
-        let lease = rows.first().map(|row| Lease::read(&row, 0)).transpose()?;
-        let Some(lease) = lease else {
+        let Some(lease) = lock_row(&scope, field)? else {
             // Why there is none is told by the checks of a lock.
             lock(&mut scope, field)?;
             return Err(scope.no_record());
@@ -159,10 +157,22 @@ fn kslate_renew(
         lease.must_be_held(&scope, field, claim_id, now)?;
         let expires_at = now.plus_seconds(seconds);
         let seconds_datum = (seconds as i32).into_datum();
-        call.session.write(
-            &store::RENEW,
-            &[text(record), text(field), time(expires_at), seconds_datum],
-        )?;
+        let renewed = rows::update(call.storage, c"claim", &[record, field], |row| {
+            // A shorter lease moves recheck_at down; else its value, and so HOT, stays.
+            let recheck_at = row.get(RECHECK_AT).map_or(expires_at, |at: Time| at.min(expires_at));
+            Ok((
+                (),
+                vec![
+                    (EXPIRES_AT, time(expires_at)),
+                    (LEASE_SECONDS, seconds_datum),
+                    (RECHECK_AT, time(recheck_at)),
+                ],
+            ))
+        })?;
+        if let Change::Foreign = renewed {
+            let parameters = [text(record), text(field), time(expires_at), seconds_datum];
+            call.session.write(&store::RENEW, &parameters)?;
+        }
         Ok(TableIterator::once((
             record.to_owned(),
             field.to_owned(),

@@ -4,10 +4,12 @@ use pgrx::prelude::*;
 use pgrx::Uuid;
 use serde::{Deserialize, Serialize};
 
+use crate::columns::claim;
 use crate::error::{Code, Failure, Outcome};
 use crate::idempotency::Request;
 use crate::json::Jsonb;
 use crate::lease::{lock, state, task, Lease};
+use crate::rows::{self, Change};
 use crate::scope::{check_text, need, Call, Scope};
 use crate::spi::{int, jsonb, opt_text, text, time};
 use crate::store;
@@ -36,11 +38,59 @@ struct Ended {
 }
 
 fn end(scope: &Scope<'_>, field: &str, ending: &Ending<'_>, now: Time) -> Outcome<Ended> {
-    let queued_at = if ending.state == state::OPEN {
-        time(now)
-    } else {
-        None
-    };
+    let queued_at = (ending.state == state::OPEN).then_some(now);
+    let record_version = scope.next_version()?;
+    let caller = scope.call.caller.identity.as_str();
+    let key = [scope.record.as_str(), field];
+    let ended = rows::update(scope.call.storage, c"claim", &key, |row| {
+        let version = row.need::<i64>(claim::VERSION)?.saturating_add(ending.step);
+        let mut columns = vec![
+            (claim::STATE, text(ending.state)),
+            (claim::OWNER, None),
+            (claim::ROLE, None),
+            (claim::CLAIM_ID, None),
+            (claim::LEASE_SECONDS, None),
+            (claim::CLAIMED_AT, None),
+            (claim::EXPIRES_AT, None),
+            (claim::RECHECK_AT, None),
+            (claim::VERSION, int(version)),
+            (claim::RECORD_VERSION, int(record_version)),
+            (claim::CHANGED_BY, text(caller)),
+            (claim::CHANGED_ROLE, text(ending.role)),
+            (claim::CHANGED_AT, time(now)),
+            (claim::REASON, opt_text(ending.reason)),
+            (claim::ENDED, text(ending.ended)),
+        ];
+        if let Some(queued_at) = queued_at {
+            columns.push((claim::QUEUED_AT, time(queued_at)));
+        }
+        let ended = Ended {
+            epoch: row.need(claim::EPOCH)?,
+            version,
+            record_version,
+            at: now,
+            from: None,
+        };
+        Ok((ended, columns))
+    })?;
+    match ended {
+        Change::Made(ended) => {
+            scope.count()?;
+            Ok(ended)
+        }
+        Change::Missing => Err(scope.no_record()),
+        Change::Foreign => end_by_statement(scope, field, ending, now),
+    }
+}
+
+/// The same where somebody has triggers of their own on `kslate.claim`.
+fn end_by_statement(
+    scope: &Scope<'_>,
+    field: &str,
+    ending: &Ending<'_>,
+    now: Time,
+) -> Outcome<Ended> {
+    let queued_at = (ending.state == state::OPEN).then_some(now);
     let parameters = [
         text(&scope.record),
         text(field),
@@ -50,7 +100,7 @@ fn end(scope: &Scope<'_>, field: &str, ending: &Ending<'_>, now: Time) -> Outcom
         time(now),
         opt_text(ending.reason),
         text(ending.ended),
-        queued_at,
+        queued_at.and_then(time),
         int(ending.step),
     ];
     let rows = scope.call.session.write(&store::UNCLAIM, &parameters)?;

@@ -96,6 +96,39 @@ pub struct Guard {
     user: pg_sys::Oid,
     context: i32,
     gucs: i32,
+    _planner: Planner,
+}
+
+/// While it lives, plans are made for the long run: they are kept as long as the backend lives, and one that was made while a
+/// table was small would read all of it for good. Every statement of ours has its index; none is worth compiling.
+struct Planner {
+    seqscan: bool,
+    jit: bool,
+}
+
+impl Planner {
+    fn for_kept_plans() -> Planner {
+        // SAFETY: settings of this backend, which is one thread; put back on drop.
+        unsafe {
+            let before = Planner {
+                seqscan: pg_sys::enable_seqscan,
+                jit: pg_sys::jit_enabled,
+            };
+            pg_sys::enable_seqscan = false;
+            pg_sys::jit_enabled = false;
+            before
+        }
+    }
+}
+
+impl Drop for Planner {
+    fn drop(&mut self) {
+        // SAFETY: as above; an ERROR does not put them back, so this is done while panicking too.
+        unsafe {
+            pg_sys::enable_seqscan = self.seqscan;
+            pg_sys::jit_enabled = self.jit;
+        }
+    }
 }
 
 impl Guard {
@@ -112,6 +145,7 @@ impl Guard {
                 user,
                 context,
                 gucs,
+                _planner: Planner::for_kept_plans(),
             };
             set(c"search_path", c"pg_catalog, kslate, pg_temp");
             if pg_sys::LockTimeout == 0 || pg_sys::LockTimeout > LOCK_TIMEOUT_MS {

@@ -3,7 +3,9 @@
 use pgrx::prelude::*;
 
 use crate::error::{json_text, Failure, Outcome};
+use crate::guard::Storage;
 use crate::json::Jsonb;
+use crate::rows;
 use crate::scope::{need, Call, Scope};
 use crate::spi::{int, opt_int, opt_text, text, texts, time, Parameter, Session};
 use crate::store;
@@ -28,26 +30,26 @@ pub struct Entry<'e> {
 }
 
 /// Appends a row. Only our own code may: the table's trigger refuses everybody else.
-pub fn append(session: &Session, entry: &Entry<'_>) -> Outcome<()> {
-    session.write(
-        &store::HISTORY_INSERT,
-        &[
-            text(entry.record),
-            int(entry.record_version),
-            text(entry.op),
-            opt_text(entry.field),
-            opt_int(entry.version),
-            entry.value,
-            text(entry.author),
-            opt_text(entry.role.as_deref()),
-            opt_text(entry.evidence.as_deref()),
-            time(entry.changed_at),
-            opt_int(entry.epoch),
-            opt_text(entry.took_over_from.as_deref()),
-            opt_text(entry.reason.as_deref()),
-            text(&crate::caller::login()?),
-        ],
-    )?;
+pub fn append(session: &Session, storage: Storage, entry: &Entry<'_>) -> Outcome<()> {
+    let values = [
+        text(entry.record),
+        int(entry.record_version),
+        text(entry.op),
+        opt_text(entry.field),
+        opt_int(entry.version),
+        entry.value,
+        text(entry.author),
+        opt_text(entry.role.as_deref()),
+        opt_text(entry.evidence.as_deref()),
+        time(entry.changed_at),
+        opt_int(entry.epoch),
+        opt_text(entry.took_over_from.as_deref()),
+        opt_text(entry.reason.as_deref()),
+        text(&crate::caller::login()?),
+    ];
+    if !rows::insert(storage, c"history", &values)? {
+        session.write(&store::HISTORY_INSERT, &values)?;
+    }
     Ok(())
 }
 

@@ -8,10 +8,12 @@ use pgrx::prelude::*;
 use pgrx::Uuid;
 use serde::{Deserialize, Serialize};
 
+use crate::columns::claim::*;
 use crate::error::{Code, Failure, Outcome};
 use crate::history::ended_by_grant;
+use crate::rows::{self, Change};
 use crate::scope::Scope;
-use crate::spi::{opt_text, text, time, uuid, Row};
+use crate::spi::{int, opt_text, text, time, uuid, Row};
 use crate::store;
 use crate::time::Time;
 
@@ -55,7 +57,21 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Reads the columns of LOCK_CLAIM and its likes; `first` is the one of the record's version.
+    /// Reads a row of the table.
+    pub fn of_row(row: &Row) -> Outcome<Lease> {
+        Ok(Lease {
+            state: row.need(STATE)?,
+            owner: row.get(OWNER),
+            claim_id: row.get(CLAIM_ID),
+            epoch: row.need(EPOCH)?,
+            lease_seconds: row.get(LEASE_SECONDS),
+            expires_at: row.get(EXPIRES_AT),
+            version: row.need(VERSION)?,
+            ended: row.get(ENDED),
+        })
+    }
+
+    /// Reads the columns of CLAIM_STATES and its likes; `first` is the one of the record's version.
     pub fn read(row: &Row, first: usize) -> Outcome<Lease> {
         Ok(Lease {
             state: row.need(first + 1)?,
@@ -77,16 +93,8 @@ pub fn task<'s>(scope: &'s Scope<'_>, field: &str) -> Outcome<&'s Field> {
 
 /// Locks the record's row and the claim's. A field that is no task, or no field, or a record that is not there, is told.
 pub fn lock(scope: &mut Scope<'_>, field: &str) -> Outcome<Lease> {
-    let rows = scope
-        .call
-        .session
-        .write(&store::LOCK_CLAIM, &[text(&scope.record), text(field)])?;
-    let lease = rows.first().map(|row| Lease::read(&row, 0)).transpose()?;
-    drop(rows);
-    scope.refresh()?;
-    if lease.is_none() {
-        scope.lock()?;
-    }
+    scope.lock()?;
+    let lease = lock_row(scope, field)?;
     task(scope, field)?;
     match lease {
         Some(lease) => Ok(lease),
@@ -102,6 +110,12 @@ pub fn lock(scope: &mut Scope<'_>, field: &str) -> Outcome<Lease> {
             format!("the claim of {field} is missing: see kslate_doctor()"),
         ))),
     }
+}
+
+/// Locks the claim's row and reads it as it is then.
+pub fn lock_row(scope: &Scope<'_>, field: &str) -> Outcome<Option<Lease>> {
+    let key = [scope.record.as_str(), field];
+    rows::lock(scope.call.storage, c"claim", &key, Lease::of_row)
 }
 
 /// A lease in whole seconds, 1 to the field's most; never clamped.
@@ -215,23 +229,59 @@ pub fn grant(
     let same = lease.owner.as_deref() == Some(caller);
     let ended = ended_by_grant(&lease.state, same, live, lease.ended.clone());
     let (claim_id, expires_at) = (new_claim_id()?, now.plus_seconds(seconds));
-    let parameters = [
-        text(&scope.record),
-        text(field),
-        text(caller),
-        text(&role),
-        uuid(claim_id),
-        (seconds as i32).into_datum(),
-        time(now),
-        time(expires_at),
-        opt_text(ended.as_deref()),
-    ];
-    let rows = scope.call.session.write(&store::GRANT, &parameters)?;
-    let row = rows.first().ok_or_else(|| scope.no_record())?;
+    let record_version = scope.next_version()?;
+    let key = [scope.record.as_str(), field];
+    let changed = rows::update(scope.call.storage, c"claim", &key, |row| {
+        let epoch = row.need::<i64>(EPOCH)?.saturating_add(1);
+        Ok((
+            epoch,
+            vec![
+                (STATE, text(state::CLAIMED)),
+                (OWNER, text(caller)),
+                (ROLE, text(&role)),
+                (CLAIM_ID, uuid(claim_id)),
+                (EPOCH, int(epoch)),
+                (LEASE_SECONDS, (seconds as i32).into_datum()),
+                (CLAIMED_AT, time(now)),
+                (EXPIRES_AT, time(expires_at)),
+                (RECHECK_AT, time(expires_at)),
+                (RECORD_VERSION, int(record_version)),
+                (CHANGED_BY, text(caller)),
+                (CHANGED_ROLE, text(&role)),
+                (CHANGED_AT, time(now)),
+                (REASON, None),
+                (ENDED, opt_text(ended.as_deref())),
+            ],
+        ))
+    })?;
+    let epoch = match changed {
+        Change::Made(epoch) => {
+            scope.count()?;
+            epoch
+        }
+        Change::Missing => return Err(scope.no_record()),
+        Change::Foreign => {
+            // Somebody has triggers of their own on the table.
+            let parameters = [
+                text(&scope.record),
+                text(field),
+                text(caller),
+                text(&role),
+                uuid(claim_id),
+                (seconds as i32).into_datum(),
+                time(now),
+                time(expires_at),
+                opt_text(ended.as_deref()),
+            ];
+            let rows = scope.call.session.write(&store::GRANT, &parameters)?;
+            let row = rows.first().ok_or_else(|| scope.no_record())?;
+            row.need(0)?
+        }
+    };
     Ok(Granted {
         role,
         claim_id,
-        epoch: row.need(0)?,
+        epoch,
         claimed_at: now,
         expires_at,
         lease_seconds: seconds,
@@ -239,6 +289,6 @@ pub fn grant(
             .owner
             .clone()
             .filter(|_| lease.state == state::CLAIMED && !same),
-        record_version: row.need(1)?,
+        record_version,
     })
 }

@@ -19,9 +19,9 @@ use crate::time::Time;
 
 /// How many stale `recheck_at` one call moves up at most.
 const MAX_REPAIRS: usize = 20;
-/// How many tasks a filtered call looks at, and how many of those that match it tries to lock.
-const MAX_LOOKED_AT: i64 = 1_000;
-const MAX_TRIED: i64 = 100;
+/// How many tasks a filtered call looks at, and how many of those that match it tries to lock: at first, and at most.
+const FEW: (i64, i64) = (20, 5);
+const MANY: (i64, i64) = (1_000, 100);
 
 /// A candidate whose record and claim are locked.
 struct Candidate {
@@ -161,27 +161,41 @@ fn first(
     rows.first().map(|row| Candidate::read(&row)).transpose()
 }
 
-/// The first free task in order that matches a filter: candidates are picked without a lock, then locked one by one and
-/// looked at again.
+/// The first free task in order that matches a filter. Lapsed leases come first; a few candidates are looked at before many,
+/// since judging one costs more than finding it.
 fn next_matching(scope: &Scope<'_>, field: &str, filter: &Jsonb) -> Outcome<Option<Candidate>> {
+    for statement in [&store::MATCHING_LAPSED, &store::MATCHING_OPEN] {
+        for (looked_at, tried) in [FEW, MANY] {
+            let found = first_matching(scope, field, filter, statement, looked_at, tried)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Candidates are picked without a lock, then locked one by one and looked at again.
+fn first_matching(
+    scope: &Scope<'_>,
+    field: &str,
+    filter: &Jsonb,
+    statement: &Statement,
+    looked_at: i64,
+    tried: i64,
+) -> Outcome<Option<Candidate>> {
     let session = &scope.call.session;
     let parameters = [
         text(&scope.class.name),
         text(field),
         time(Time::now()),
         jsonb(filter),
-        int(MAX_LOOKED_AT),
-        int(MAX_TRIED),
+        int(looked_at),
+        int(tried),
     ];
-    let mut names: Vec<String> = Vec::new();
-    for statement in [&store::MATCHING_LAPSED, &store::MATCHING_OPEN] {
-        names.extend(
-            session
-                .write(statement, &parameters)?
-                .iter()
-                .filter_map(|row| row.get(0)),
-        );
-    }
+    let rows = session.write(statement, &parameters)?;
+    let names: Vec<String> = rows.iter().filter_map(|row| row.get(0)).collect();
+    drop(rows);
     for name in names {
         pgrx::check_for_interrupts!();
         let rows = session.write(&store::TRY_LOCK, &[text(&name), text(field)])?;

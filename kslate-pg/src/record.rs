@@ -7,13 +7,15 @@ use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::columns::record as columns;
 use crate::error::{json_text, Code, Failure, Outcome};
 use crate::field_json::{array, elements};
 use crate::history::{self, check_page, Entry};
 use crate::idempotency::Request;
 use crate::json::{Json, Jsonb};
+use crate::rows;
 use crate::scope::{check_text, need, quoted, Call, Scope};
-use crate::spi::{int, jsonb, opt_text, text, texts, time, Session};
+use crate::spi::{int, jsonb, opt_text, text, texts, time};
 use crate::store;
 use crate::time::Time;
 
@@ -27,7 +29,7 @@ pub struct FirstValues<'f> {
 
 /// Gives a new record its first values (those given and the class's `initial`s), its claims and its row of history.
 pub fn furnish(
-    session: &Session,
+    call: &Call,
     class: &Class,
     record: &str,
     first: &FirstValues<'_>,
@@ -50,14 +52,14 @@ pub fn furnish(
             opt_text(evidence),
             time(now),
         ];
-        session.write(&store::FIRST_VALUE, &parameters)?;
+        call.session.write(&store::FIRST_VALUE, &parameters)?;
         shown.push(format!("{}:{}", json_text(&field.name), value.text()));
     }
     let tasks = class.fields.iter().filter(|field| field.mode == Mode::Task);
     let tasks: Vec<&str> = tasks.map(|field| field.name.as_str()).collect();
     if !tasks.is_empty() {
         let parameters = [text(record), text(&class.name), texts(tasks), time(now)];
-        session.write(&store::CLAIM_ROWS, &parameters)?;
+        call.session.write(&store::CLAIM_ROWS, &parameters)?;
     }
     let values = Jsonb::parse(&format!("{{{}}}", shown.join(",")))?;
     let entry = Entry {
@@ -75,17 +77,19 @@ pub fn furnish(
         took_over_from: None,
         reason: None,
     };
-    history::append(session, &entry)
+    history::append(&call.session, call.storage, &entry)
 }
 
 /// NOT_FOUND where the record is not there, for reads; else its version, creator and time of creation.
 pub fn must_exist(scope: &Scope<'_>) -> Outcome<(i64, String, Time)> {
-    let rows = scope
-        .call
-        .session
-        .read(&store::RECORD_GET, &[text(&scope.record)])?;
-    let row = rows.first().ok_or_else(|| scope.no_record())?;
-    Ok((row.need(0)?, row.need(1)?, row.need(2)?))
+    let found = rows::read(scope.call.storage, c"record", &[&scope.record], |row| {
+        Ok((
+            row.need(columns::VERSION)?,
+            row.need(columns::CREATED_BY)?,
+            row.need(columns::CREATED_AT)?,
+        ))
+    })?;
+    found.ok_or_else(|| scope.no_record())
 }
 
 /// The members of a JSON object, each as a value of its own.
@@ -215,7 +219,7 @@ fn create(
         role: Some(&role),
         evidence,
     };
-    furnish(session, &scope.class, &scope.record, &first, now)?;
+    furnish(scope.call, &scope.class, &scope.record, &first, now)?;
     let made = Created {
         record: scope.record.clone(),
         record_version: 0,
@@ -371,6 +375,11 @@ fn kslate_list(
         let (first, last) = (format!("{class}/"), format!("{class}0"));
         let mut scope = call.class_scope(class)?;
         let filter = filter.map(|filter| any_of(&scope, &filter)).transpose()?;
+        if after.is_some_and(|after| !after.starts_with(&first)) {
+            return Err(Failure::malformed(format!(
+                "after must be a record of {class}, as {class}/key: send the next of the page before"
+            )));
+        }
         for name in &names {
             scope.readable_field(name)?;
         }

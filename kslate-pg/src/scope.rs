@@ -2,15 +2,18 @@
 //!
 //! Checks go in the order of the wire: class, a role in it at all, record, field, mode, role for the operation.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use kslate_class::{Class, Field, Mode};
 
 use crate::caller::Caller;
 use crate::catalog;
+use crate::columns;
 use crate::error::{Code, Failure, Outcome};
 use crate::guard::{Guard, Storage};
-use crate::spi::{text, Session};
+use crate::rows::{self, Change};
+use crate::spi::{int, text, Session};
 use crate::store;
 
 /// A caller at work: the connection, the rights and the identity of one call.
@@ -56,6 +59,7 @@ impl Call {
             class,
             roles,
             generation,
+            version: Cell::new(None),
         })
     }
 
@@ -77,6 +81,7 @@ impl Call {
             class,
             roles,
             generation,
+            version: Cell::new(None),
         })
     }
 }
@@ -89,6 +94,8 @@ pub struct Scope<'c> {
     pub class: Rc<Class>,
     pub roles: Vec<String>,
     generation: u64,
+    /// The record's version, once its row is locked.
+    version: Cell<Option<i64>>,
 }
 
 impl Scope<'_> {
@@ -100,13 +107,40 @@ impl Scope<'_> {
 
     /// The same, None without a row.
     pub fn lock_if_there(&mut self) -> Outcome<Option<i64>> {
-        let rows = self
-            .call
-            .session
-            .write(&store::LOCK_RECORD, &[text(&self.record)])?;
-        let version = rows.first().map(|row| row.need::<i64>(0)).transpose()?;
+        let version = rows::lock(self.call.storage, c"record", &[&self.record], |row| {
+            row.need::<i64>(columns::record::VERSION)
+        })?;
+        self.version.set(version);
         self.refresh()?;
         Ok(version)
+    }
+
+    /// The version that the record will have after the next change. Its row is locked.
+    pub fn next_version(&self) -> Outcome<i64> {
+        let version = match self.version.get() {
+            Some(version) => version,
+            None => rows::lock(self.call.storage, c"record", &[&self.record], |row| {
+                row.need::<i64>(columns::record::VERSION)
+            })?
+            .ok_or_else(|| self.no_record())?,
+        };
+        self.version.set(Some(version));
+        Ok(version.saturating_add(1))
+    }
+
+    /// Counts a change that was made: the record is at its next version.
+    pub fn count(&self) -> Outcome<()> {
+        let version = self.next_version()?;
+        let (storage, key) = (self.call.storage, [self.record.as_str()]);
+        let counted = rows::update(storage, c"record", &key, |_| {
+            Ok(((), vec![(columns::record::VERSION, int(version))]))
+        })?;
+        if let Change::Foreign = counted {
+            let parameters = [text(&self.record)];
+            self.call.session.write(&store::BUMP_RECORD, &parameters)?;
+        }
+        self.version.set(Some(version));
+        Ok(())
     }
 
     /// Takes the class anew where it has changed since the scope was made. Whoever holds a lock on the record's table

@@ -289,11 +289,11 @@ impl Drop for Rows<'_> {
     }
 }
 
-/// One row, taken apart.
+/// One row, taken apart. It must not outlive what it was taken from.
 pub struct Row {
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
-    types: Vec<pg_sys::Oid>,
+    description: pg_sys::TupleDesc,
 }
 
 impl Row {
@@ -308,15 +308,31 @@ impl Row {
             let mut values = vec![pg_sys::Datum::from(0usize); columns];
             let mut nulls = vec![true; columns];
             pg_sys::heap_deform_tuple(tuple, description, values.as_mut_ptr(), nulls.as_mut_ptr());
-            let attributes = pgrx::PgTupleDesc::from_pg_unchecked(description);
-            let types = attributes
-                .iter()
-                .map(|attribute| attribute.atttypid)
-                .collect();
             Row {
                 values,
                 nulls,
-                types,
+                description,
+            }
+        }
+    }
+
+    /// Takes the tuple in a slot apart.
+    ///
+    /// # Safety
+    /// The slot must hold a tuple, and keep it while the row is used.
+    pub unsafe fn of_slot(slot: *mut pg_sys::TupleTableSlot) -> Row {
+        // SAFETY: once taken apart, both arrays have as many elements as the description has attributes.
+        unsafe {
+            let description = (*slot).tts_tupleDescriptor;
+            let columns = (*description).natts;
+            if i32::from((*slot).tts_nvalid) < columns {
+                pg_sys::slot_getsomeattrs_int(slot, columns);
+            }
+            let columns = columns as usize;
+            Row {
+                values: std::slice::from_raw_parts((*slot).tts_values, columns).to_vec(),
+                nulls: std::slice::from_raw_parts((*slot).tts_isnull, columns).to_vec(),
+                description,
             }
         }
     }
@@ -324,7 +340,8 @@ impl Row {
     /// The value of a column, counted from 0; None is NULL. The caller names the column's own type.
     pub fn get<T: FromDatum + IntoDatum>(&self, column: usize) -> Option<T> {
         let (value, null) = (*self.values.get(column)?, *self.nulls.get(column)?);
-        let kind = *self.types.get(column)?;
+        // SAFETY: attributes are counted from 1, and the column is one of the description's.
+        let kind = unsafe { pg_sys::SPI_gettypeid(self.description, column as i32 + 1) };
         if kind != T::type_oid() {
             // A name read as text would be read past its end: better an error of ours than a crash of the server.
             pgrx::error!("column {column} of a kslate statement has type {kind:?}");

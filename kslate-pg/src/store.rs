@@ -54,7 +54,6 @@ statements! {
 
 // Records.
 statements! {
-    LOCK_RECORD(TEXT) c"select version from kslate.record where record = $1 for no key update";
     RECORD_GET(TEXT) c"select version, created_by, created_at from kslate.record where record = $1";
     /// record, class, key, created_by, created_at
     RECORD_INSERT(TEXT, TEXT, TEXT, TEXT, TIME)
@@ -129,15 +128,6 @@ statements! {
 
 // Claims.
 statements! {
-    /// Locks the record's row, then the claim's; both are read as they are after the wait.
-    LOCK_CLAIM(TEXT, TEXT)
-        c"select r.version, c.state, c.owner, c.role, c.claim_id, c.epoch, c.lease_seconds, c.expires_at, c.version, c.ended
-          from kslate.record r, kslate.claim c
-          where r.record = $1 and c.record = $1 and c.field = $2 for no key update of r, c";
-    /// Renew locks the claim's row only.
-    LOCK_LEASE(TEXT, TEXT)
-        c"select 0::bigint, state, owner, role, claim_id, epoch, lease_seconds, expires_at, version, ended
-          from kslate.claim where record = $1 and field = $2 for no key update";
     CLAIM_STATES(TEXT)
         c"select field, 0::bigint, state, owner, role, claim_id, epoch, lease_seconds, expires_at, version, ended
           from kslate.claim where record = $1";
@@ -174,8 +164,8 @@ statements! {
             record_version = excluded.record_version, changed_at = excluded.changed_at";
 }
 
-// Claim next. The columns are those of LOCK_CLAIM, then record and recheck_at. Record and claim are locked both: locking the
-// record only would judge the claim as the snapshot shows it, and grant it twice.
+// Claim next. The columns are those of CLAIM_STATES from the record's version on, then record and recheck_at. Record and claim
+// are locked both: locking the record only would judge the claim as the snapshot shows it, and grant it twice.
 statements! {
     /// class, field, now: the lease whose recheck_at is earliest, of those that are due
     NEXT_LAPSED(TEXT, TEXT, TIME)
@@ -285,7 +275,8 @@ statements! {
     /// whom the snapshot does not show ends in 40001 here, where a plain INSERT would give 23505.
     CHECKPOINT_INSERT(TEXT, TEXT, JSONB, INT8, TEXT, TIME)
         c"insert into kslate.checkpoint (record, checkpoint_id, role, document, record_version, author, saved_at)
-          select $1, coalesce(max(checkpoint_id), 0) + 1, $2, $3, $4, $5, $6 from kslate.checkpoint where record = $1
+          values ($1, 1 + coalesce((select checkpoint_id from kslate.checkpoint where record = $1
+            order by checkpoint_id desc limit 1), 0), $2, $3, $4, $5, $6)
           on conflict do nothing returning checkpoint_id";
     /// record, role, checkpoint_id or NULL for the latest
     CHECKPOINT_LATEST(TEXT, TEXT)

@@ -6,12 +6,16 @@ use pgrx::Uuid;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::columns::field::{
+    AUTHOR, CHANGED_AT, EVIDENCE, FIELD, RECORD, RECORD_VERSION, ROLE, VALUE, VERSION,
+};
 use crate::error::{json_text, Code, Failure, Outcome};
 use crate::fence;
 use crate::idempotency::Request;
 use crate::json::{Json, Jsonb};
+use crate::rows;
 use crate::scope::{check_text, need, Call, Scope};
-use crate::spi::{int, jsonb, opt_text, text, time};
+use crate::spi::{int, jsonb, opt_text, text, time, Parameter, Row};
 use crate::store;
 use crate::time::Time;
 
@@ -87,6 +91,61 @@ fn put(
         }
         return Err(failure);
     }
+    let record_version = scope.next_version()?;
+    let expected = change.expected_version;
+    let columns = |version: i64| {
+        vec![
+            (VALUE, jsonb(change.value)),
+            (VERSION, int(version)),
+            (AUTHOR, text(&scope.call.caller.identity)),
+            (ROLE, text(role)),
+            (EVIDENCE, opt_text(change.evidence)),
+            (RECORD_VERSION, int(record_version)),
+            (CHANGED_AT, time(now)),
+        ]
+    };
+    let key = [scope.record.as_str(), change.field];
+    let changed = rows::update(scope.call.storage, c"field", &key, |row| {
+        let version: i64 = row.need(VERSION)?;
+        match expected {
+            Some(expected) if expected != version => {
+                Err(Present::of_row(row)?.conflict(scope, field, expected))
+            }
+            _ => Ok((version.saturating_add(1), columns(version.saturating_add(1)))),
+        }
+    })?;
+    let version = match changed {
+        rows::Change::Made(version) => version,
+        rows::Change::Missing => {
+            if let Some(expected) = expected.filter(|expected| *expected != 0) {
+                return Err(Present::NEVER.conflict(scope, field, expected));
+            }
+            let mut row = vec![(RECORD, text(&scope.record)), (FIELD, text(change.field))];
+            row.extend(columns(1));
+            let row: Vec<Parameter> = row.into_iter().map(|(_, value)| value).collect();
+            rows::insert(scope.call.storage, c"field", &row)?;
+            1
+        }
+        rows::Change::Foreign => return put_by_statement(scope, field, change, role, now),
+    };
+    scope.count()?;
+    Ok(Changed {
+        field: change.field.to_owned(),
+        version,
+        record_version,
+        role: role.to_owned(),
+        changed_at: now,
+    })
+}
+
+/// The same where somebody has triggers of their own on `kslate.field`.
+fn put_by_statement(
+    scope: &Scope<'_>,
+    field: &Field,
+    change: &Change<'_>,
+    role: &str,
+    now: Time,
+) -> Outcome<Changed> {
     let mut parameters = vec![
         text(&scope.record),
         text(change.field),
@@ -128,6 +187,23 @@ struct Present {
 }
 
 impl Present {
+    const NEVER: Present = Present {
+        version: 0,
+        value: None,
+        author: None,
+        evidence: None,
+    };
+
+    /// Reads a row of the table.
+    fn of_row(row: &Row) -> Outcome<Present> {
+        Ok(Present {
+            version: row.need(VERSION)?,
+            value: row.get::<Jsonb>(VALUE).map(|value| value.text()),
+            author: row.get(AUTHOR),
+            evidence: row.get(EVIDENCE),
+        })
+    }
+
     fn read(scope: &Scope<'_>, field: &Field) -> Outcome<Present> {
         let parameters = [text(&scope.record), text(&field.name)];
         let rows = scope.call.session.write(&store::FIELD_GET, &parameters)?;

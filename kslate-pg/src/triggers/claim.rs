@@ -5,6 +5,7 @@ use pgrx::{pg_sys, Uuid};
 
 use super::field::{class_of, made_by_before, no_record, tampered};
 use super::{immutable, Event, Fired};
+use crate::columns::claim::*;
 use crate::error::{Failure, Outcome};
 use crate::history::{self, Entry};
 use crate::lease::{new_claim_id, state};
@@ -12,28 +13,6 @@ use crate::scope::Call;
 use crate::spi::{int, opt_text, text, time, uuid, Row, Session};
 use crate::store;
 use crate::time::Time;
-
-// Columns, in the order of sql/001_tables.sql.
-const RECORD: usize = 0;
-const FIELD: usize = 1;
-const CLASS: usize = 2;
-const STATE: usize = 3;
-const OWNER: usize = 4;
-const ROLE: usize = 5;
-const CLAIM_ID: usize = 6;
-const EPOCH: usize = 7;
-const LEASE_SECONDS: usize = 8;
-const QUEUED_AT: usize = 9;
-const CLAIMED_AT: usize = 10;
-const EXPIRES_AT: usize = 11;
-const RECHECK_AT: usize = 12;
-const VERSION: usize = 13;
-const RECORD_VERSION: usize = 14;
-const CHANGED_BY: usize = 15;
-const CHANGED_ROLE: usize = 16;
-const CHANGED_AT: usize = 17;
-const REASON: usize = 18;
-const ENDED: usize = 19;
 
 /// BEFORE ROW: for a writer that is not our code, makes epoch, claim_id and record version, and keeps the row consistent.
 pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
@@ -271,8 +250,8 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
         reason: new.get(REASON),
     };
     match &call {
-        None => history::append(&Session::open()?, &entry)?,
-        Some(call) => history::append(&call.session, &entry)?,
+        None => history::append(&Session::open()?, fired.storage, &entry)?,
+        Some(call) => history::append(&call.session, fired.storage, &entry)?,
     }
     Ok(fired.done())
 }

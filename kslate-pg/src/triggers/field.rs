@@ -5,24 +5,15 @@ use pgrx::pg_sys;
 
 use super::{immutable, Event, Fired};
 use crate::catalog;
+use crate::columns::field::*;
 use crate::error::{Code, Failure, Outcome};
 use crate::history::{self, Entry};
 use crate::json::Jsonb;
+use crate::rows;
 use crate::scope::Call;
 use crate::spi::{int, text, texts, time, Row, Session};
 use crate::store;
 use crate::time::Time;
-
-// Columns, in the order of sql/001_tables.sql.
-const RECORD: usize = 0;
-const FIELD: usize = 1;
-const VALUE: usize = 2;
-const VERSION: usize = 3;
-const AUTHOR: usize = 4;
-const ROLE: usize = 5;
-const EVIDENCE: usize = 6;
-const RECORD_VERSION: usize = 7;
-const CHANGED_AT: usize = 8;
 
 /// The field that the gate is about, and the value that it holds back.
 const STATUS: &str = "status";
@@ -48,11 +39,9 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
         let fresh = evidence.filter(|text| Some(text) != old.get::<String>(EVIDENCE).as_ref());
         (old.need::<i64>(VERSION)?.saturating_add(1), fresh)
     } else {
-        let locked = call.session.write(&store::LOCK_RECORD, &[text(&record)])?;
-        if locked.first().is_none() {
+        if rows::lock(call.storage, c"record", &[&record], |_| Ok(()))?.is_none() {
             return Err(no_record(&record));
         }
-        drop(locked);
         // INSERT … ON CONFLICT fires BEFORE INSERT and then BEFORE UPDATE: the record moves on once only.
         let rows = call
             .session
@@ -190,7 +179,7 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
         }
         _ => {}
     }
-    history::append(session, &entry)?;
+    history::append(session, fired.storage, &entry)?;
     Ok(fired.done())
 }
 

@@ -4,19 +4,12 @@ use pgrx::pg_sys;
 
 use super::field::class_of;
 use super::{immutable, Event, Fired};
+use crate::columns::record::*;
 use crate::error::{Failure, Outcome};
 use crate::record;
 use crate::scope::Call;
 use crate::spi::{int, text, time};
 use crate::time::Time;
-
-// Columns, in the order of sql/001_tables.sql.
-const RECORD: usize = 0;
-const CLASS: usize = 1;
-const KEY: usize = 2;
-const VERSION: usize = 3;
-const CREATED_BY: usize = 4;
-const CREATED_AT: usize = 5;
 
 /// BEFORE ROW: for a writer that is not our code, derives all columns of a new record from its name, and refuses updates.
 pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
@@ -66,6 +59,6 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
         role: None,
         evidence: None,
     };
-    record::furnish(&call.session, &class, &name, &first, new.need(CREATED_AT)?)?;
+    record::furnish(&call, &class, &name, &first, new.need(CREATED_AT)?)?;
     Ok(fired.done())
 }
