@@ -39,6 +39,9 @@ bench: ## speed against hand-written SQL and peers, report in bench/results/; QU
 soak: build ## the long forms of the tests, for hours; `scripts/soak PART` runs one
 	@scripts/soak
 
+test-matrix: deps ## every test on each supported PostgreSQL, fetched where it is missing, and pg_upgrade between them
+	@scripts/test-matrix
+
 lint: deps ## rustfmt, clippy with warnings denied, ruff, mypy, shellcheck where installed
 	@scripts/lint
 
