@@ -29,8 +29,8 @@ class Operation:
     each run. `entries`, `held`: what the records are filled with. `promised`: SPEC names the share of the floor it reaches."""
 
     name: str
-    slices: int = 24
-    records: int = 24_576
+    slices: int = 27
+    records: int = 27_648
     fresh: bool = False
     held: bool = False
     entries: int = 0
