@@ -1,7 +1,7 @@
 # Each recipe is one line; what it does stands in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install-extension run stop psql demo test test-python soak lint fmt clean
+.PHONY: help deps build install-extension run stop psql demo test test-matrix test-python soak lint fmt clean
 
 help: ## this list
 	@scripts/help
