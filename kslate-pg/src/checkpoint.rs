@@ -6,6 +6,7 @@ use pgrx::Uuid;
 use serde::{Deserialize, Serialize};
 
 use crate::columns;
+use crate::columns::field::{AUTHOR, EVIDENCE, FIELD, RECORD_VERSION, VERSION};
 use crate::error::{json_text, Code, Failure, Outcome};
 use crate::fence;
 use crate::history::check_page;
@@ -14,7 +15,7 @@ use crate::json::{Json, Jsonb};
 use crate::record::must_exist;
 use crate::rows;
 use crate::scope::{need, Call, Scope};
-use crate::spi::{int, jsonb, opt_int, text, texts, time};
+use crate::spi::{int, jsonb, text, texts, time};
 use crate::store;
 use crate::time::Time;
 
@@ -286,30 +287,29 @@ fn changed_fields(scope: &Scope<'_>, since: i64) -> Outcome<String> {
             .position(|field| field.name == name)
     };
     let mut changes = Vec::new();
-    let parameters = [text(&scope.record), int(since)];
-    for row in scope
-        .call
-        .session
-        .read(&store::CHANGED_SINCE, &parameters)?
-        .iter()
-    {
-        let name: String = row.need(0)?;
+    rows::each(scope.call.storage, c"field", &[&scope.record], |row| {
+        let record_version: i64 = row.need(RECORD_VERSION)?;
+        if record_version <= since {
+            return Ok(());
+        }
+        let name: String = row.need(FIELD)?;
         let Some(field) = scope.class.field(&name) else {
-            continue;
+            return Ok(());
         };
         if field.mode == Mode::Task || !scope.may_read(field) {
-            continue;
+            return Ok(());
         }
         let json = format!(
             "{{\"field\":{},\"version\":{},\"author\":{},\"evidence\":{}}}",
             json_text(&name),
-            row.need::<i64>(1)?,
-            json_text(&row.get::<String>(2)),
-            json_text(&row.get::<String>(3)),
+            row.need::<i64>(VERSION)?,
+            json_text(&row.get::<String>(AUTHOR)),
+            json_text(&row.get::<String>(EVIDENCE)),
         );
         // First values share record version 0: they come in the class's order.
-        changes.push((row.need::<i64>(4)?, place(&name), json));
-    }
+        changes.push((record_version, place(&name), json));
+        Ok(())
+    })?;
     changes.sort_by_key(|(record_version, place, _)| (*record_version, *place));
     let parts: Vec<String> = changes.into_iter().map(|(_, _, json)| json).collect();
     Ok(format!("[{}]", parts.join(",")))
@@ -346,7 +346,8 @@ fn kslate_checkpoint_list(
             None => scope.roles.clone(),
         };
         let roles = texts(roles.iter().map(String::as_str));
-        let parameters = [text(record), roles, opt_int(after), int(page)];
+        let below = int(after.unwrap_or(i64::MAX));
+        let parameters = [text(record), roles, below, int(page)];
         let mut rows = Vec::new();
         for row in call
             .session

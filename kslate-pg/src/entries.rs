@@ -5,7 +5,7 @@ use pgrx::prelude::*;
 use crate::history::check_page;
 use crate::json::Jsonb;
 use crate::scope::{need, Call};
-use crate::spi::{int, opt_int, text};
+use crate::spi::{int, text};
 use crate::store;
 use crate::time::Time;
 
@@ -39,12 +39,12 @@ fn kslate_entries(
         crate::record::must_exist(&scope)?;
         scope.field_of_mode(field, &[kslate_class::Mode::Append])?;
         scope.readable_field(field)?;
-        let statement = if newest_first == Some(true) {
-            &store::ENTRIES_NEWEST
+        let (statement, from) = if newest_first == Some(true) {
+            (&store::ENTRIES_NEWEST, after.unwrap_or(i64::MAX))
         } else {
-            &store::ENTRIES
+            (&store::ENTRIES, after.unwrap_or(0))
         };
-        let parameters = [text(record), text(field), opt_int(after), int(page)];
+        let parameters = [text(record), text(field), int(from), int(page)];
         let mut rows = Vec::new();
         for row in call.session.read(statement, &parameters)?.iter() {
             rows.push((

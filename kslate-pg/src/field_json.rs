@@ -4,9 +4,12 @@ use std::collections::HashMap;
 
 use kslate_class::{Field, Mode};
 
+use crate::columns::{claim, field};
 use crate::error::{json_text, Outcome};
+use crate::json::Jsonb;
+use crate::rows;
 use crate::scope::Scope;
-use crate::spi::{text, texts, Row};
+use crate::spi::{text, Row};
 use crate::store;
 use crate::time::Time;
 
@@ -25,6 +28,38 @@ pub struct Element {
 }
 
 impl Element {
+    /// A field that the record has no row of.
+    fn never_written(field: &Field) -> Element {
+        let value = if field.mode == Mode::Append { "[]" } else { "null" };
+        Element {
+            field: field.name.clone(),
+            mode: field.mode.as_str(),
+            value: value.to_owned(),
+            version: 0,
+            author: None,
+            role: None,
+            evidence: None,
+            record_version: None,
+            changed_at: None,
+            claim: None,
+        }
+    }
+
+    /// Takes on a row of kslate.field. Of an append field the row has the last entry only.
+    fn read(&mut self, row: &Row) -> Outcome<()> {
+        if self.mode != Mode::Append.as_str() {
+            let value = row.get::<Jsonb>(field::VALUE);
+            self.value = value.map_or_else(|| "null".to_owned(), |value| value.text());
+        }
+        self.version = row.need(field::VERSION)?;
+        self.author = row.get(field::AUTHOR);
+        self.role = row.get(field::ROLE);
+        self.evidence = row.get(field::EVIDENCE);
+        self.record_version = row.get(field::RECORD_VERSION);
+        self.changed_at = row.get(field::CHANGED_AT);
+        Ok(())
+    }
+
     /// The JSON object, keys in wire order.
     pub fn json(&self) -> String {
         format!(
@@ -62,43 +97,34 @@ pub fn elements(scope: &Scope<'_>, names: Option<&[String]>) -> Outcome<Vec<Elem
     if fields.is_empty() {
         return Ok(Vec::new());
     }
-    let session = &scope.call.session;
-    let record = text(&scope.record);
-    let wanted = names.and_then(|_| texts(fields.iter().map(|field| field.name.as_str())));
-    let mut values: HashMap<String, Row> = HashMap::new();
-    let rows = session.read(&store::FIELDS_GET, &[record, wanted])?;
-    for row in rows.iter() {
-        values.insert(row.need(0)?, row);
-    }
-    let mut claims: HashMap<String, String> = HashMap::new();
+    let (storage, key) = (scope.call.storage, [scope.record.as_str()]);
+    let mut elements: Vec<Element> = fields.iter().copied().map(Element::never_written).collect();
+    let mut place: HashMap<&str, &mut Element> = fields
+        .iter()
+        .map(|field| field.name.as_str())
+        .zip(&mut elements)
+        .collect();
+    rows::each(storage, c"field", &key, |row| {
+        let name: String = row.need(field::FIELD)?;
+        match place.get_mut(name.as_str()) {
+            Some(element) => element.read(row),
+            None => Ok(()),
+        }
+    })?;
     if fields.iter().any(|field| field.mode == Mode::Task) {
         let now = Time::now();
-        for row in session.read(&store::CLAIMS_GET, &[record])?.iter() {
-            claims.insert(row.need(0)?, claim_json(&row, now)?);
-        }
+        rows::each(storage, c"claim", &key, |row| {
+            let name: String = row.need(claim::FIELD)?;
+            if let Some(element) = place.get_mut(name.as_str()) {
+                element.claim = Some(claim_json(row, now)?);
+            }
+            Ok(())
+        })?;
     }
-    let mut elements = Vec::with_capacity(fields.len());
-    for field in fields {
-        let row = values.get(&field.name);
-        let value = match (field.mode, row) {
-            (Mode::Append, Some(_)) => entries_json(scope, &field.name)?,
-            (Mode::Append, None) => "[]".to_owned(),
-            (_, row) => row
-                .and_then(|row| row.get(1))
-                .unwrap_or_else(|| "null".to_owned()),
-        };
-        elements.push(Element {
-            field: field.name.clone(),
-            mode: field.mode.as_str(),
-            value,
-            version: row.and_then(|row| row.get(2)).unwrap_or(0),
-            author: row.and_then(|row| row.get(3)),
-            role: row.and_then(|row| row.get(4)),
-            evidence: row.and_then(|row| row.get(5)),
-            record_version: row.and_then(|row| row.get(6)),
-            changed_at: row.and_then(|row| row.get(7)),
-            claim: claims.remove(&field.name),
-        });
+    for element in &mut elements {
+        if element.mode == Mode::Append.as_str() && element.version > 0 {
+            element.value = entries_json(scope, &element.field)?;
+        }
     }
     Ok(elements)
 }
@@ -111,16 +137,16 @@ pub fn array(elements: &[Element]) -> String {
 
 /// The claim of a task, without its claim_id, which is told to its holder only.
 fn claim_json(row: &Row, now: Time) -> Outcome<String> {
-    let state: String = row.need(1)?;
-    let expires_at: Option<Time> = row.get(6);
+    let state: String = row.need(claim::STATE)?;
+    let expires_at: Option<Time> = row.get(claim::EXPIRES_AT);
     let live = expires_at.is_some_and(|expires| crate::lease::is_live(&state, expires, now));
     Ok(format!(
         "{{\"state\":{},\"live\":{live},\"owner\":{},\"role\":{},\"epoch\":{},\"claimed_at\":{},\"expires_at\":{}}}",
         json_text(&state),
-        json_text(&row.get::<String>(2)),
-        json_text(&row.get::<String>(3)),
-        row.need::<i64>(4)?,
-        json_text(&row.get::<Time>(5)),
+        json_text(&row.get::<String>(claim::OWNER)),
+        json_text(&row.get::<String>(claim::ROLE)),
+        row.need::<i64>(claim::EPOCH)?,
+        json_text(&row.get::<Time>(claim::CLAIMED_AT)),
         json_text(&expires_at),
     ))
 }

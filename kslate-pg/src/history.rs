@@ -137,17 +137,17 @@ fn kslate_history(
         if let Some(field) = field {
             scope.readable_field(field)?;
         }
-        let statement = if newest_first == Some(true) {
-            &store::HISTORY_NEWEST
+        let (statement, from) = if newest_first == Some(true) {
+            (&store::HISTORY_NEWEST, after.unwrap_or(i64::MAX))
         } else {
-            &store::HISTORY
+            (&store::HISTORY, after.unwrap_or(-1))
         };
         let readable = texts(scope.readable().map(|field| field.name.as_str()));
         let parameters = [
             text(record),
             readable,
             opt_text(field),
-            opt_int(after),
+            int(from),
             int(page),
         ];
         let mut rows = Vec::new();

@@ -384,9 +384,8 @@ fn kslate_list(
             scope.readable_field(name)?;
         }
         let parameters = [
-            text(&first),
+            text(after.unwrap_or(&first)),
             text(&last),
-            opt_text(after),
             filter.as_ref().and_then(jsonb),
             int(page),
         ];

@@ -47,6 +47,25 @@ pub fn read<T>(
     found.map(|slot| read(&slot.row())).transpose()
 }
 
+/// Reads all rows whose primary key begins with `key`, in its order, on the snapshot of the calling query.
+pub fn each(
+    storage: Storage,
+    table: &CStr,
+    key: &[&str],
+    mut read: impl FnMut(&Row) -> Outcome<()>,
+) -> Outcome<()> {
+    let table = Table::open(storage, table, pg_sys::AccessShareLock)?;
+    let slot = table.slot();
+    // SAFETY: a query is running, so it has a snapshot; the slot is the table's.
+    unsafe {
+        let scan = Scan::begin(&table, key, pg_sys::GetActiveSnapshot());
+        while scan.next(pg_sys::ScanDirection::ForwardScanDirection, &slot) {
+            read(&slot.row())?;
+        }
+    }
+    Ok(())
+}
+
 /// Locks the row with this primary key and reads it as it is then; None where the snapshot has none.
 pub fn lock<T>(
     storage: Storage,
@@ -164,8 +183,7 @@ impl Table {
 
     /// Finds the row by the primary key, on a fresh snapshot, and locks it.
     fn lock(&self, key: &[&str]) -> Outcome<Option<Slot>> {
-        debug_assert!(key.len() <= MOST_KEYS);
-        // SAFETY: index and snapshot are the relation's, and given back below; after an ERROR by the transaction's end.
+        // SAFETY: the snapshot is given back below; after an ERROR by the transaction's end.
         unsafe {
             // What this command has done so far must be seen, and what others committed while we waited.
             pg_sys::CommandCounterIncrement();
@@ -189,34 +207,10 @@ impl Table {
         snapshot: pg_sys::Snapshot,
         direction: pg_sys::ScanDirection::Type,
     ) -> Option<Slot> {
-        // SAFETY: the scan is on this table's own index, and has ended before the index is closed.
-        unsafe {
-            let index = pg_sys::index_open(
-                pg_sys::RelationGetPrimaryKeyIndex(self.relation),
-                pg_sys::AccessShareLock as i32,
-            );
-            let mut keys: [pg_sys::ScanKeyData; MOST_KEYS] = std::mem::zeroed();
-            for (column, (entry, value)) in keys.iter_mut().zip(key).enumerate() {
-                pg_sys::ScanKeyEntryInitialize(
-                    entry,
-                    0,
-                    column as i16 + 1,
-                    pg_sys::BTEqualStrategyNumber as u16,
-                    pg_sys::InvalidOid,
-                    *(*index).rd_indcollation.add(column),
-                    pg_sys::Oid::from(pg_sys::F_TEXTEQ),
-                    text(value).unwrap_or(pg_sys::Datum::from(0usize)),
-                );
-            }
-            let count = key.len() as i32;
-            let scan = begin_scan(self.relation, index, snapshot, count);
-            pg_sys::index_rescan(scan, keys.as_mut_ptr(), count, ptr::null_mut(), 0);
-            let seen = self.slot();
-            let found = pg_sys::index_getnext_slot(scan, direction, seen.0);
-            pg_sys::index_endscan(scan);
-            pg_sys::index_close(index, pg_sys::AccessShareLock as i32);
-            found.then_some(seen)
-        }
+        let seen = self.slot();
+        // SAFETY: as its caller's; the slot keeps the row when the scan is over.
+        let found = unsafe { Scan::begin(self, key, snapshot).next(direction, &seen) };
+        found.then_some(seen)
     }
 
     /// Locks the tuple, after its writers have ended, and takes its newest version into the slot. False: it was deleted.
@@ -325,6 +319,61 @@ impl Drop for Table {
         if !std::thread::panicking() {
             // SAFETY: opened once. The lock stays until the transaction ends.
             unsafe { pg_sys::table_close(self.relation, pg_sys::NoLock as i32) };
+        }
+    }
+}
+
+/// A scan of the table's primary key. After an ERROR the transaction's end closes it.
+struct Scan {
+    index: pg_sys::Relation,
+    scan: pg_sys::IndexScanDesc,
+}
+
+impl Scan {
+    /// Begins at the rows whose key has these first columns. The table and the snapshot must outlive the scan.
+    unsafe fn begin(table: &Table, key: &[&str], snapshot: pg_sys::Snapshot) -> Scan {
+        debug_assert!(key.len() <= MOST_KEYS);
+        // SAFETY: the index is the table's own; the keys are copied by index_rescan.
+        unsafe {
+            let index = pg_sys::index_open(
+                pg_sys::RelationGetPrimaryKeyIndex(table.relation),
+                pg_sys::AccessShareLock as i32,
+            );
+            let mut keys: [pg_sys::ScanKeyData; MOST_KEYS] = std::mem::zeroed();
+            for (column, (entry, value)) in keys.iter_mut().zip(key).enumerate() {
+                pg_sys::ScanKeyEntryInitialize(
+                    entry,
+                    0,
+                    column as i16 + 1,
+                    pg_sys::BTEqualStrategyNumber as u16,
+                    pg_sys::InvalidOid,
+                    *(*index).rd_indcollation.add(column),
+                    pg_sys::Oid::from(pg_sys::F_TEXTEQ),
+                    text(value).unwrap_or(pg_sys::Datum::from(0usize)),
+                );
+            }
+            let count = key.len() as i32;
+            let scan = begin_scan(table.relation, index, snapshot, count);
+            pg_sys::index_rescan(scan, keys.as_mut_ptr(), count, ptr::null_mut(), 0);
+            Scan { index, scan }
+        }
+    }
+
+    /// Takes the next row into the slot; false when there is none.
+    unsafe fn next(&self, direction: pg_sys::ScanDirection::Type, slot: &Slot) -> bool {
+        // SAFETY: the slot is of the scan's table.
+        unsafe { pg_sys::index_getnext_slot(self.scan, direction, slot.0) }
+    }
+}
+
+impl Drop for Scan {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: begun once.
+            unsafe {
+                pg_sys::index_endscan(self.scan);
+                pg_sys::index_close(self.index, pg_sys::AccessShareLock as i32);
+            }
         }
     }
 }

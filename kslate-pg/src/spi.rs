@@ -37,10 +37,16 @@ impl Statement {
         if !plan.is_null() {
             return Ok(plan);
         }
-        // SAFETY: called inside an SPI connection; SPI_prepare copies the types.
+        // SAFETY: called inside an SPI connection; SPI_prepare_cursor copies the types.
         let plan = unsafe {
             let types = self.types.as_ptr().cast_mut();
-            let plan = pg_sys::SPI_prepare(self.sql.as_ptr(), self.types.len() as i32, types);
+            // One plan for good: with skewed statistics the plan cache would rather plan each call.
+            let plan = pg_sys::SPI_prepare_cursor(
+                self.sql.as_ptr(),
+                self.types.len() as i32,
+                types,
+                pg_sys::CURSOR_OPT_GENERIC_PLAN as i32,
+            );
             if plan.is_null() || pg_sys::SPI_keepplan(plan) != 0 {
                 return Err(failed(pg_sys::SPI_result));
             }

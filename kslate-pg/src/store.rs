@@ -68,34 +68,29 @@ statements! {
         c"insert into kslate.claim (record, field, class, state, queued_at)
           select $1, t.field, $2, 'open', $4 from unnest($3) t (field)";
     BUMP_RECORD(TEXT) c"update kslate.record set version = version + 1 where record = $1 returning version";
-    /// record, names or NULL
-    FIELDS_GET(TEXT, TEXTS)
-        c"select field, value::text, version, author, role, evidence, record_version, changed_at, value
-          from kslate.field where record = $1 and ($2 is null or field = any ($2))";
-    CLAIMS_GET(TEXT)
-        c"select field, state, owner, role, epoch, claimed_at, expires_at from kslate.claim where record = $1";
     /// The newest 20 entries of an append field, oldest first.
     ENTRIES_TAIL(TEXT, TEXT)
         c"select * from (select seq, value::text, author, role, evidence, record_version, added_at from kslate.entry
             where record = $1 and field = $2 order by seq desc limit 20) newest order by seq";
-    /// record, field, after, limit
+    /// record, field, above, limit
     ENTRIES(TEXT, TEXT, INT8, INT8)
         c"select seq, value, author, role, evidence, record_version, added_at from kslate.entry
-          where record = $1 and field = $2 and ($3 is null or seq > $3) order by seq limit $4";
+          where record = $1 and field = $2 and seq > $3 order by seq limit $4";
+    /// record, field, below, limit
     ENTRIES_NEWEST(TEXT, TEXT, INT8, INT8)
         c"select seq, value, author, role, evidence, record_version, added_at from kslate.entry
-          where record = $1 and field = $2 and ($3 is null or seq < $3) order by seq desc limit $4";
-    /// first and last possible record name, after, filter, limit. Never written counts as null.
-    RECORD_LIST(TEXT, TEXT, TEXT, JSONB, INT8)
+          where record = $1 and field = $2 and seq < $3 order by seq desc limit $4";
+    /// above, and below this record name, filter, limit. Never written counts as null.
+    RECORD_LIST(TEXT, TEXT, JSONB, INT8)
         c"select r.record, r.version, r.created_by, r.created_at from kslate.record r
-          where r.record > $1 and r.record < $2 and ($3 is null or r.record > $3)
-            and ($4 is null or not exists (
-              select from jsonb_each($4) w (field, wanted)
+          where r.record > $1 and r.record < $2
+            and ($3 is null or not exists (
+              select from jsonb_each($3) w (field, wanted)
               where not exists (
                 select from jsonb_array_elements(w.wanted) any_of (value)
                 where any_of.value = coalesce(
                   (select f.value from kslate.field f where f.record = r.record and f.field = w.field), 'null'))))
-          order by r.record limit $5";
+          order by r.record limit $4";
 }
 
 // Values of fields.
@@ -284,16 +279,12 @@ statements! {
           order by checkpoint_id desc limit 1";
     CHECKPOINT_GET(TEXT, TEXT, INT8)
         c"select document, record_version from kslate.checkpoint where record = $1 and role = $2 and checkpoint_id = $3";
-    /// record, roles, after, limit
+    /// record, roles, below, limit
     CHECKPOINT_LIST(TEXT, TEXTS, INT8, INT8)
         c"select checkpoint_id, role, record_version, author, saved_at, octet_length(document::text)::bigint
           from kslate.checkpoint
-          where record = $1 and role = any ($2) and ($3 is null or checkpoint_id < $3)
+          where record = $1 and role = any ($2) and checkpoint_id < $3
           order by checkpoint_id desc limit $4";
-    /// record, above this record version
-    CHANGED_SINCE(TEXT, INT8)
-        c"select field, version, author, evidence, record_version from kslate.field
-          where record = $1 and record_version > $2 order by record_version";
     /// The roles of the list that have no checkpoint on the record, in the list's order.
     GATE(TEXT, TEXTS)
         c"select role from unnest($2) with ordinality required (role, place)
@@ -310,17 +301,17 @@ statements! {
             changed_at, epoch, took_over_from, reason, login)
           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
     EPOCH(TEXT, TEXT) c"select epoch, reason from kslate.claim where record = $1 and field = $2";
-    /// record, readable fields, only this field, after, limit
+    /// record, readable fields, only this field or NULL, above, limit
     HISTORY(TEXT, TEXTS, TEXT, INT8, INT8)
         c"select record_version, op, field, version, value, author, role, evidence, changed_at, epoch, took_over_from, reason
           from kslate.history
-          where record = $1 and (field is null or field = any ($2)) and ($4 is null or record_version > $4)
+          where record = $1 and (field is null or field = any ($2)) and record_version > $4
             and ($3 is null or field = $3 or (field is null and value ? $3))
           order by record_version limit $5";
     HISTORY_NEWEST(TEXT, TEXTS, TEXT, INT8, INT8)
         c"select record_version, op, field, version, value, author, role, evidence, changed_at, epoch, took_over_from, reason
           from kslate.history
-          where record = $1 and (field is null or field = any ($2)) and ($4 is null or record_version < $4)
+          where record = $1 and (field is null or field = any ($2)) and record_version < $4
             and ($3 is null or field = $3 or (field is null and value ? $3))
           order by record_version desc limit $5";
 }
