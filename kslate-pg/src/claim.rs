@@ -159,7 +159,9 @@ fn kslate_renew(
         let seconds_datum = (seconds as i32).into_datum();
         let renewed = rows::update(call.storage, c"claim", &[record, field], |row| {
             // A shorter lease moves recheck_at down; else its value, and so HOT, stays.
-            let recheck_at = row.get(RECHECK_AT).map_or(expires_at, |at: Time| at.min(expires_at));
+            let recheck_at = row
+                .get(RECHECK_AT)
+                .map_or(expires_at, |at: Time| at.min(expires_at));
             Ok((
                 (),
                 vec![

@@ -30,7 +30,11 @@ pub struct Element {
 impl Element {
     /// A field that the record has no row of.
     fn never_written(field: &Field) -> Element {
-        let value = if field.mode == Mode::Append { "[]" } else { "null" };
+        let value = if field.mode == Mode::Append {
+            "[]"
+        } else {
+            "null"
+        };
         Element {
             field: field.name.clone(),
             mode: field.mode.as_str(),

@@ -111,7 +111,10 @@ fn put(
             Some(expected) if expected != version => {
                 Err(Present::of_row(row)?.conflict(scope, field, expected))
             }
-            _ => Ok((version.saturating_add(1), columns(version.saturating_add(1)))),
+            _ => Ok((
+                version.saturating_add(1),
+                columns(version.saturating_add(1)),
+            )),
         }
     })?;
     let version = match changed {
