@@ -270,7 +270,7 @@ impl Error {
         Self::plain(
             "PAYLOAD_TOO_LARGE",
             StatusCode::PAYLOAD_TOO_LARGE,
-            "the answer would be larger than 64 MiB: ask for fewer with page_size or fields",
+            "the answer would be larger than 64 MiB: ask for less, with page_size, fields or field where the route has them",
         )
     }
 
