@@ -192,6 +192,22 @@ fn performance() {
     page("performance");
 }
 
+/// Its commands are those of the tests.
+#[test]
+fn guarantees() {
+    page("guarantees");
+    let text = text("guarantees");
+    for name in text.split("--test ").skip(1) {
+        let name = name.split([' ', '`']).next().expect("a name");
+        let tests = root().join("tests/tests");
+        let there = [format!("{name}.rs"), format!("{name}/main.rs")];
+        assert!(
+            there.iter().any(|file| tests.join(file).is_file()),
+            "{name}"
+        );
+    }
+}
+
 /// A new page gets a test.
 #[test]
 fn no_page_is_forgotten() {
@@ -213,10 +229,15 @@ fn no_page_is_forgotten() {
 #[test]
 fn no_link_is_dead() {
     let mut checked = 0;
-    for page in pages()
-        .into_iter()
-        .chain(["README.md", "classes/README.md", "clients/python/README.md"].map(Into::into))
-    {
+    for page in pages().into_iter().chain(
+        [
+            "README.md",
+            "SECURITY.md",
+            "classes/README.md",
+            "clients/python/README.md",
+        ]
+        .map(Into::into),
+    ) {
         let markdown = fs::read_to_string(root().join(&page)).expect("a page");
         for link in markdown
             .split("](")
