@@ -25,7 +25,7 @@ mkdir -m 700 "$HOME_DIR" "$HOME_DIR/socket"
 if ((EUID == 0)); then chown -R "$owner:" "$HOME_DIR"; fi
 as_server "$NEW/initdb" --pgdata="$HOME_DIR/data" --username=postgres --auth=trust --encoding=UTF8 --locale=C.UTF-8 --data-checksums
 as_server "$NEW/pg_upgrade" --old-bindir="$OLD" --new-bindir="$NEW" --old-datadir="$old/data" --new-datadir="$HOME_DIR/data" \
-  --socketdir="$HOME_DIR/socket" --username=postgres
+  --socketdir="$HOME_DIR/socket" --username=postgres || { tail -n 80 "$HOME_DIR"/data/pg_upgrade_output.d/*/log/pg_upgrade_dump_*.log; exit 1; }
 as_server "$NEW/pg_ctl" -D "$HOME_DIR/data" -l "$HOME_DIR/log" -w -t 60 -o "-c listen_addresses='' -k '$HOME_DIR/socket'" start
 "#;
 
