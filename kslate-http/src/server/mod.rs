@@ -13,7 +13,7 @@ mod drain;
 mod error;
 mod hosts;
 mod identity;
-mod json;
+pub mod json;
 mod keys;
 mod listener;
 mod metrics;
@@ -29,6 +29,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{signal, SignalKind};
 
+pub use self::asked::decode;
 use crate::config::{LogFormat, ServeOptions, Switch};
 
 /// What every handler may need.
