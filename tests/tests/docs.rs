@@ -199,10 +199,12 @@ fn guarantees() {
     let text = text("guarantees");
     for name in text.split("--test ").skip(1) {
         let name = name.split([' ', '`']).next().expect("a name");
-        let tests = root().join("tests/tests");
-        let there = [format!("{name}.rs"), format!("{name}/main.rs")];
+        let there = ["tests/tests", "fuzz/tests"].map(|folder| root().join(folder));
+        let files = [format!("{name}.rs"), format!("{name}/main.rs")];
         assert!(
-            there.iter().any(|file| tests.join(file).is_file()),
+            there
+                .iter()
+                .any(|tests| files.iter().any(|file| tests.join(file).is_file())),
             "{name}"
         );
     }
