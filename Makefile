@@ -1,7 +1,7 @@
 # Each recipe is one line; what it does stands in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install-extension run stop psql demo test test-matrix test-python soak lint fmt clean
+.PHONY: help deps build install-extension run stop psql demo test test-matrix test-python soak fuzz lint audit fmt clean
 
 help: ## this list
 	@scripts/help
@@ -42,8 +42,14 @@ soak: build ## the long forms of the tests, for hours; `scripts/soak PART` runs 
 test-matrix: deps ## every test on each supported PostgreSQL, fetched where it is missing, and pg_upgrade between them
 	@scripts/test-matrix
 
-lint: deps ## rustfmt, clippy with warnings denied, ruff, mypy, shellcheck where installed
+fuzz: deps ## the parsers under libFuzzer, an hour for all; `scripts/fuzz SECONDS TARGET` for one
+	@scripts/fuzz
+
+lint: deps ## rustfmt, clippy with warnings denied, ruff, mypy, pgspot, shellcheck where installed
 	@scripts/lint
+
+audit: ## advisories, licences and sources of all dependencies: cargo deny, cargo audit (from GitHub)
+	@scripts/audit
 
 fmt: ## format the Rust sources
 	@cargo fmt --all
