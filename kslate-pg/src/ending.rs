@@ -39,11 +39,11 @@ struct Ended {
 
 fn end(scope: &Scope<'_>, field: &str, ending: &Ending<'_>, now: Time) -> Outcome<Ended> {
     let queued_at = (ending.state == state::OPEN).then_some(now);
-    let record_version = scope.next_version()?;
     let caller = scope.call.caller.identity.as_str();
     let key = [scope.record.as_str(), field];
     let ended = rows::update(scope.call.storage, c"claim", &key, |row| {
         let version = row.need::<i64>(claim::VERSION)?.saturating_add(ending.step);
+        let record_version = scope.count()?;
         let mut columns = vec![
             (claim::STATE, text(ending.state)),
             (claim::OWNER, None),
@@ -74,10 +74,7 @@ fn end(scope: &Scope<'_>, field: &str, ending: &Ending<'_>, now: Time) -> Outcom
         Ok((ended, columns))
     })?;
     match ended {
-        Change::Made(ended) => {
-            scope.count()?;
-            Ok(ended)
-        }
+        Change::Made(ended) => Ok(ended),
         Change::Missing => Err(scope.no_record()),
         Change::Foreign => end_by_statement(scope, field, ending, now),
     }

@@ -115,7 +115,10 @@ pub fn lock(scope: &mut Scope<'_>, field: &str) -> Outcome<Lease> {
 /// Locks the claim's row and reads it as it is then.
 pub fn lock_row(scope: &Scope<'_>, field: &str) -> Outcome<Option<Lease>> {
     let key = [scope.record.as_str(), field];
-    rows::lock(scope.call.storage, c"claim", &key, Lease::of_row)
+    let locked = rows::lock(scope.call.storage, c"claim", &key)?;
+    locked
+        .map(|locked| Lease::of_row(&locked.row()))
+        .transpose()
 }
 
 /// A lease in whole seconds, 1 to the field's most; never clamped.
@@ -229,12 +232,12 @@ pub fn grant(
     let same = lease.owner.as_deref() == Some(caller);
     let ended = ended_by_grant(&lease.state, same, live, lease.ended.clone());
     let (claim_id, expires_at) = (new_claim_id()?, now.plus_seconds(seconds));
-    let record_version = scope.next_version()?;
     let key = [scope.record.as_str(), field];
     let changed = rows::update(scope.call.storage, c"claim", &key, |row| {
         let epoch = row.need::<i64>(EPOCH)?.saturating_add(1);
+        let record_version = scope.count()?;
         Ok((
-            epoch,
+            (epoch, record_version),
             vec![
                 (STATE, text(state::CLAIMED)),
                 (OWNER, text(caller)),
@@ -254,11 +257,8 @@ pub fn grant(
             ],
         ))
     })?;
-    let epoch = match changed {
-        Change::Made(epoch) => {
-            scope.count()?;
-            epoch
-        }
+    let (epoch, record_version) = match changed {
+        Change::Made(made) => made,
         Change::Missing => return Err(scope.no_record()),
         Change::Foreign => {
             // Somebody has triggers of their own on the table.
@@ -275,7 +275,7 @@ pub fn grant(
             ];
             let rows = scope.call.session.write(&store::GRANT, &parameters)?;
             let row = rows.first().ok_or_else(|| scope.no_record())?;
-            row.need(0)?
+            (row.need(0)?, row.need(1)?)
         }
     };
     Ok(Granted {

@@ -2,7 +2,7 @@
 //!
 //! Checks go in the order of the wire: class, a role in it at all, record, field, mode, role for the operation.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use kslate_class::{Class, Field, Mode};
@@ -12,7 +12,7 @@ use crate::catalog;
 use crate::columns;
 use crate::error::{Code, Failure, Outcome};
 use crate::guard::{Guard, Storage};
-use crate::rows::{self, Change};
+use crate::rows::{self, Locked};
 use crate::spi::{int, text, Session};
 use crate::store;
 
@@ -60,6 +60,7 @@ impl Call {
             roles,
             generation,
             version: Cell::new(None),
+            locked: RefCell::new(None),
         })
     }
 
@@ -82,6 +83,7 @@ impl Call {
             roles,
             generation,
             version: Cell::new(None),
+            locked: RefCell::new(None),
         })
     }
 }
@@ -94,8 +96,9 @@ pub struct Scope<'c> {
     pub class: Rc<Class>,
     pub roles: Vec<String>,
     generation: u64,
-    /// The record's version, once its row is locked.
+    /// The record's version and row, from its lock to the next change.
     version: Cell<Option<i64>>,
+    locked: RefCell<Option<Locked>>,
 }
 
 impl Scope<'_> {
@@ -107,40 +110,36 @@ impl Scope<'_> {
 
     /// The same, None without a row.
     pub fn lock_if_there(&mut self) -> Outcome<Option<i64>> {
-        let version = rows::lock(self.call.storage, c"record", &[&self.record], |row| {
-            row.need::<i64>(columns::record::VERSION)
-        })?;
-        self.version.set(version);
+        let version = self.lock_row()?;
         self.refresh()?;
         Ok(version)
     }
 
-    /// The version that the record will have after the next change. Its row is locked.
-    pub fn next_version(&self) -> Outcome<i64> {
-        let version = match self.version.get() {
-            Some(version) => version,
-            None => rows::lock(self.call.storage, c"record", &[&self.record], |row| {
-                row.need::<i64>(columns::record::VERSION)
-            })?
-            .ok_or_else(|| self.no_record())?,
-        };
-        self.version.set(Some(version));
-        Ok(version.saturating_add(1))
+    fn lock_row(&self) -> Outcome<Option<i64>> {
+        let locked = rows::lock(self.call.storage, c"record", &[&self.record])?;
+        let version = locked
+            .as_ref()
+            .map(|locked| locked.row().need(columns::record::VERSION))
+            .transpose()?;
+        self.version.set(version);
+        self.locked.replace(locked);
+        Ok(version)
     }
 
-    /// Counts a change that was made: the record is at its next version.
-    pub fn count(&self) -> Outcome<()> {
-        let version = self.next_version()?;
-        let (storage, key) = (self.call.storage, [self.record.as_str()]);
-        let counted = rows::update(storage, c"record", &key, |_| {
-            Ok(((), vec![(columns::record::VERSION, int(version))]))
-        })?;
-        if let Change::Foreign = counted {
+    /// Counts a change that is about to be made, and returns the record version that it makes. Its row is locked.
+    pub fn count(&self) -> Outcome<i64> {
+        if self.locked.borrow().is_none() {
+            self.lock_row()?;
+        }
+        let (Some(version), Some(locked)) = (self.version.take(), self.locked.take()) else {
+            return Err(self.no_record());
+        };
+        let version = version.saturating_add(1);
+        if !locked.set(&[(columns::record::VERSION, int(version))])? {
             let parameters = [text(&self.record)];
             self.call.session.write(&store::BUMP_RECORD, &parameters)?;
         }
-        self.version.set(Some(version));
-        Ok(())
+        Ok(version)
     }
 
     /// Takes the class anew where it has changed since the scope was made. Whoever holds a lock on the record's table

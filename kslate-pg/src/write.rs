@@ -6,16 +6,14 @@ use pgrx::Uuid;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::columns::field::{
-    AUTHOR, CHANGED_AT, EVIDENCE, FIELD, RECORD, RECORD_VERSION, ROLE, VALUE, VERSION,
-};
+use crate::columns::field::{AUTHOR, CHANGED_AT, EVIDENCE, RECORD_VERSION, ROLE, VALUE, VERSION};
 use crate::error::{json_text, Code, Failure, Outcome};
 use crate::fence;
 use crate::idempotency::Request;
 use crate::json::{Json, Jsonb};
 use crate::rows;
 use crate::scope::{check_text, need, Call, Scope};
-use crate::spi::{int, jsonb, opt_text, text, time, Parameter, Row};
+use crate::spi::{int, jsonb, opt_text, text, time, Row};
 use crate::store;
 use crate::time::Time;
 
@@ -91,9 +89,8 @@ fn put(
         }
         return Err(failure);
     }
-    let record_version = scope.next_version()?;
     let expected = change.expected_version;
-    let columns = |version: i64| {
+    let columns = |version: i64, record_version: i64| {
         vec![
             (VALUE, jsonb(change.value)),
             (VERSION, int(version)),
@@ -111,27 +108,30 @@ fn put(
             Some(expected) if expected != version => {
                 Err(Present::of_row(row)?.conflict(scope, field, expected))
             }
-            _ => Ok((
-                version.saturating_add(1),
-                columns(version.saturating_add(1)),
-            )),
+            _ => {
+                let made = (version.saturating_add(1), scope.count()?);
+                Ok((made, columns(made.0, made.1)))
+            }
         }
     })?;
-    let version = match changed {
-        rows::Change::Made(version) => version,
+    let (version, record_version) = match changed {
+        rows::Change::Made(made) => made,
         rows::Change::Missing => {
             if let Some(expected) = expected.filter(|expected| *expected != 0) {
                 return Err(Present::NEVER.conflict(scope, field, expected));
             }
-            let mut row = vec![(RECORD, text(&scope.record)), (FIELD, text(change.field))];
-            row.extend(columns(1));
-            let row: Vec<Parameter> = row.into_iter().map(|(_, value)| value).collect();
+            let record_version = scope.count()?;
+            let mut row = vec![text(&scope.record), text(change.field)];
+            row.extend(
+                columns(1, record_version)
+                    .into_iter()
+                    .map(|(_, value)| value),
+            );
             rows::insert(scope.call.storage, c"field", &row)?;
-            1
+            (1, record_version)
         }
         rows::Change::Foreign => return put_by_statement(scope, field, change, role, now),
     };
-    scope.count()?;
     Ok(Changed {
         field: change.field.to_owned(),
         version,

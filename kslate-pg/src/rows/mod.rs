@@ -21,8 +21,11 @@ mod scan;
 mod table;
 mod target;
 
-use scan::Scan;
+use scan::{Scan, Slot};
 use table::Table;
+
+/// Columns to set, counted from 0 as in [`crate::columns`], and their values.
+pub type Columns = Vec<(usize, Parameter)>;
 
 /// What became of a change.
 pub enum Change<T> {
@@ -67,17 +70,9 @@ pub fn each(
 }
 
 /// Locks the row with this primary key and reads it as it is then; None where the snapshot has none.
-pub fn lock<T>(
-    storage: Storage,
-    table: &CStr,
-    key: &[&str],
-    read: impl FnOnce(&Row) -> Outcome<T>,
-) -> Outcome<Option<T>> {
+pub fn lock(storage: Storage, table: &CStr, key: &[&str]) -> Outcome<Option<Locked>> {
     let table = Table::to_change(storage, table)?;
-    match table.lock(key)? {
-        None => Ok(None),
-        Some(locked) => read(&locked.row()).map(Some),
-    }
+    Ok(table.lock(key)?.map(|slot| Locked { slot, table }))
 }
 
 /// Locks the row with this primary key, lets `change` judge it and name the columns to set, and sets them.
@@ -85,18 +80,41 @@ pub fn update<T>(
     storage: Storage,
     table: &CStr,
     key: &[&str],
-    change: impl FnOnce(&Row) -> Outcome<(T, Vec<(usize, Parameter)>)>,
+    change: impl FnOnce(&Row) -> Outcome<(T, Columns)>,
 ) -> Outcome<Change<T>> {
     let table = Table::to_change(storage, table)?;
     if !table.has_only_own_triggers() {
         return Ok(Change::Foreign);
     }
-    let Some(locked) = table.lock(key)? else {
+    let Some(slot) = table.lock(key)? else {
         return Ok(Change::Missing);
     };
-    let (answer, columns) = change(&locked.row())?;
-    table.update(&locked, &columns)?;
+    let (answer, columns) = change(&slot.row())?;
+    table.update(&slot, &columns)?;
     Ok(Change::Made(answer))
+}
+
+/// A row that this transaction has locked, as it was then. It must not outlive the call.
+pub struct Locked {
+    // Dropped in this order.
+    slot: Slot,
+    table: Table,
+}
+
+impl Locked {
+    /// The row; it must not outlive the lock's value.
+    pub fn row(&self) -> Row {
+        self.slot.row()
+    }
+
+    /// Sets columns of the row, which nobody has changed since it was locked. False: [`Change::Foreign`].
+    pub fn set(self, columns: &[(usize, Parameter)]) -> Outcome<bool> {
+        if !self.table.has_only_own_triggers() {
+            return Ok(false);
+        }
+        self.table.update(&self.slot, columns)?;
+        Ok(true)
+    }
 }
 
 /// Inserts a row with all columns of the table, in their order. False: [`Change::Foreign`].

@@ -39,7 +39,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
         let fresh = evidence.filter(|text| Some(text) != old.get::<String>(EVIDENCE).as_ref());
         (old.need::<i64>(VERSION)?.saturating_add(1), fresh)
     } else {
-        if rows::lock(call.storage, c"record", &[&record], |_| Ok(()))?.is_none() {
+        if rows::lock(call.storage, c"record", &[&record])?.is_none() {
             return Err(no_record(&record));
         }
         // INSERT … ON CONFLICT fires BEFORE INSERT and then BEFORE UPDATE: the record moves on once only.
