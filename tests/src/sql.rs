@@ -66,7 +66,7 @@ impl Session {
             if !all.is_empty() {
                 all += ", ";
             }
-            all += &format!("identity => '{identity}'");
+            all += &format!("identity => '{}'", identity.replace('\'', "''"));
         }
         let rows = self
             .sql(&format!(
