@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from kslate._results import AppendResult, ChangedField, Checkpoint, Entry, FieldState, Record, WriteResult
+from kslate._time import printed
 
 if TYPE_CHECKING:
     from kslate._claim import Claim
@@ -138,7 +139,7 @@ def _after(state: FieldState, change: WriteResult | AppendResult, value: Any) ->
             added_at=change.added_at,
         )
         # As the server shows it: the entry as JSON would come.
-        value = [*state.value, {**asdict(entry), "added_at": entry.added_at.isoformat()}][-_ENTRIES_SHOWN:]
+        value = [*state.value, {**asdict(entry), "added_at": printed(entry.added_at)}][-_ENTRIES_SHOWN:]
     return replace(
         state,
         value=value,

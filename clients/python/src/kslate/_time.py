@@ -27,3 +27,10 @@ def parse_time(text: str) -> datetime:
     away = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
     microseconds = timedelta(microseconds=int((fraction or "0")[:6].ljust(6, "0")))
     return moment + microseconds + (away if sign == "-" else -away)
+
+
+def printed(moment: datetime) -> str:
+    """As the server prints a time in JSON: RFC 3339 in UTC, without trailing zeros in the fraction."""
+    day_and_clock, _, micros = moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f").partition(".")
+    fraction = micros.rstrip("0")
+    return f"{day_and_clock}.{fraction}+00:00" if fraction else f"{day_and_clock}+00:00"

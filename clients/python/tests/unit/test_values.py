@@ -11,7 +11,7 @@ import pytest
 from kslate import Checkpoint, ClassSummary, WriteResult
 from kslate import _json as kslate_json
 from kslate._results import decode
-from kslate._time import parse_time
+from kslate._time import parse_time, printed
 
 
 @pytest.mark.parametrize("text", ["12345678901234567890123", "1e400", "-0", "[0.5,null,true]", '{"ü":"\\n"}', "9" * 5000])
@@ -53,6 +53,12 @@ def test_mappings_and_tuples_are_json_too() -> None:
 def test_times_have_any_number_of_digits(text: str, microseconds: int) -> None:
     assert parse_time(text) == datetime(2026, 11, 29, 14, 40, 12, microseconds, tzinfo=timezone.utc)
     assert parse_time(text).utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize("fraction", ["", ".5", ".38382", ".382821", ".000001"])
+def test_a_time_is_printed_as_the_server_prints_it(fraction: str) -> None:
+    text = f"2026-11-29T14:40:12{fraction}+00:00"
+    assert printed(parse_time(text)) == text
 
 
 def test_an_endless_lease_is_a_time_too() -> None:
