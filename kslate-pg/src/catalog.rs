@@ -123,10 +123,15 @@ fn check_storage_version(session: &Session) -> Outcome<()> {
     if version == STORAGE_VERSION {
         return Ok(());
     }
+    let todo = if version > STORAGE_VERSION {
+        "install the newer kslate, whose storage this is"
+    } else {
+        "run ALTER EXTENSION kslate UPDATE and SELECT kslate_setup()"
+    };
     Err(Failure::new(
         Code::Unavailable,
         format!(
-            "the storage of kslate is at version {version}, this library needs {STORAGE_VERSION}: run ALTER EXTENSION kslate UPDATE and SELECT kslate_setup()"
+            "the storage of kslate is at version {version}, this library needs {STORAGE_VERSION}: {todo}"
         ),
     ))
 }

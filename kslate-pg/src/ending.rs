@@ -4,6 +4,7 @@ use pgrx::prelude::*;
 use pgrx::Uuid;
 use serde::{Deserialize, Serialize};
 
+use crate::change;
 use crate::columns::claim;
 use crate::error::{Code, Failure, Outcome};
 use crate::idempotency::Request;
@@ -14,7 +15,6 @@ use crate::scope::{check_text, need, Call, Scope};
 use crate::spi::{int, jsonb, opt_text, text, time};
 use crate::store;
 use crate::time::Time;
-use crate::write;
 
 /// What ends a claim, or a completion.
 struct Ending<'e> {
@@ -233,7 +233,7 @@ fn kslate_complete(
         let ended = request.once(&call, record, || {
             let now = Time::now();
             lease.must_be_held(&scope, field, claim_id, now)?;
-            write::check(&scope, definition, &value, evidence)?;
+            change::check(&scope, definition, &value, evidence)?;
             let ending = Ending {
                 state: state::COMPLETED,
                 ended: "completed",

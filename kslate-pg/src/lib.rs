@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 mod blame;
 mod caller;
 mod catalog;
+mod change;
 mod checkpoint;
 mod claim;
 mod classes;
@@ -36,6 +37,7 @@ mod store;
 mod time;
 mod triggers;
 mod write;
+mod write_many;
 
 ::pgrx::pg_module_magic!(name, version);
 

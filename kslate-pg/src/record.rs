@@ -210,7 +210,7 @@ fn create(
         if let Some(task) = &field.requires_claim {
             return Err(crate::fence::nobody_holds(scope, name, task));
         }
-        crate::write::check(scope, field, value, evidence)?;
+        crate::change::check(scope, field, value, evidence)?;
     }
     let given = given.unwrap_or_default();
     let first = FirstValues {
