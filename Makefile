@@ -1,7 +1,7 @@
 # Each recipe is one line; what it does stands in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build install-extension run stop psql demo test test-matrix test-python soak fuzz lint audit fmt clean
+.PHONY: help deps build install-extension run stop psql demo test test-python bench soak test-matrix fuzz lint audit fmt clean
 
 help: ## this list
 	@scripts/help
