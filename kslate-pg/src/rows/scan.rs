@@ -22,10 +22,8 @@ impl Scan {
         debug_assert!(key.len() <= MOST_KEYS);
         // SAFETY: the index is the table's own; the keys are copied by index_rescan.
         unsafe {
-            let index = pg_sys::index_open(
-                pg_sys::RelationGetPrimaryKeyIndex(table.relation),
-                pg_sys::AccessShareLock as i32,
-            );
+            let index =
+                pg_sys::index_open(primary_key(table.relation), pg_sys::AccessShareLock as i32);
             let mut keys: [pg_sys::ScanKeyData; MOST_KEYS] = std::mem::zeroed();
             for (column, (entry, value)) in keys.iter_mut().zip(key).enumerate() {
                 pg_sys::ScanKeyEntryInitialize(
@@ -114,4 +112,16 @@ unsafe fn begin_scan(
 ) -> pg_sys::IndexScanDesc {
     // SAFETY: as its caller's.
     unsafe { pg_sys::index_beginscan(table, index, snapshot, ptr::null_mut(), keys, 0) }
+}
+
+#[cfg(not(feature = "pg18"))]
+unsafe fn primary_key(table: pg_sys::Relation) -> pg_sys::Oid {
+    // SAFETY: as its caller's.
+    unsafe { pg_sys::RelationGetPrimaryKeyIndex(table) }
+}
+
+#[cfg(feature = "pg18")]
+unsafe fn primary_key(table: pg_sys::Relation) -> pg_sys::Oid {
+    // SAFETY: as its caller's.
+    unsafe { pg_sys::RelationGetPrimaryKeyIndex(table, false) }
 }
