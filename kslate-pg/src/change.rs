@@ -57,7 +57,7 @@ pub fn check(
 
 /// An expected version is a version: 0 or more, and below 2^53, where JSON numbers end to be exact.
 pub fn check_expected(expected: Option<i64>) -> Outcome<()> {
-    pub const END: i64 = 1 << 53;
+    const END: i64 = 1 << 53;
     match expected {
         Some(version) if !(0..END).contains(&version) => Err(Failure::malformed(
             "expected_version must be the version you last read, 0 if the field was never written",
@@ -179,13 +179,13 @@ fn put_by_statement(
 /// A field as it stands, for a conflict.
 pub struct Present {
     pub version: i64,
-    pub value: Option<String>,
-    pub author: Option<String>,
-    pub evidence: Option<String>,
+    value: Option<String>,
+    author: Option<String>,
+    evidence: Option<String>,
 }
 
 impl Present {
-    pub const NEVER: Present = Present {
+    const NEVER: Present = Present {
         version: 0,
         value: None,
         author: None,
@@ -193,7 +193,7 @@ impl Present {
     };
 
     /// Reads a row of the table.
-    pub fn of_row(row: &Row) -> Outcome<Present> {
+    fn of_row(row: &Row) -> Outcome<Present> {
         Ok(Present {
             version: row.need(VERSION)?,
             value: row.get::<Jsonb>(VALUE).map(|value| value.text()),
@@ -215,7 +215,7 @@ impl Present {
         })
     }
 
-    pub fn value_json(&self) -> String {
+    fn value_json(&self) -> String {
         self.value.clone().unwrap_or_else(|| "null".to_owned())
     }
 

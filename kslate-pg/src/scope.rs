@@ -2,7 +2,7 @@
 //!
 //! Checks go in the order of the wire: class, a role in it at all, record, field, mode, role for the operation.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use kslate_class::{Class, Field, Mode};
@@ -59,7 +59,6 @@ impl Call {
             class,
             roles,
             generation,
-            version: Cell::new(None),
             locked: RefCell::new(None),
         })
     }
@@ -82,7 +81,6 @@ impl Call {
             class,
             roles,
             generation,
-            version: Cell::new(None),
             locked: RefCell::new(None),
         })
     }
@@ -96,8 +94,7 @@ pub struct Scope<'c> {
     pub class: Rc<Class>,
     pub roles: Vec<String>,
     generation: u64,
-    /// The record's version and row, from its lock to the next change.
-    version: Cell<Option<i64>>,
+    /// The record's row, from its lock to the next change.
     locked: RefCell<Option<Locked>>,
 }
 
@@ -121,7 +118,6 @@ impl Scope<'_> {
             .as_ref()
             .map(|locked| locked.row().need(columns::record::VERSION))
             .transpose()?;
-        self.version.set(version);
         self.locked.replace(locked);
         Ok(version)
     }
@@ -131,9 +127,8 @@ impl Scope<'_> {
         if self.locked.borrow().is_none() {
             self.lock_row()?;
         }
-        let (Some(version), Some(locked)) = (self.version.take(), self.locked.take()) else {
-            return Err(self.no_record());
-        };
+        let locked = self.locked.take().ok_or_else(|| self.no_record())?;
+        let version: i64 = locked.row().need(columns::record::VERSION)?;
         let version = version.saturating_add(1);
         if !locked.set(&[(columns::record::VERSION, int(version))])? {
             let parameters = [text(&self.record)];
