@@ -41,7 +41,7 @@ fn every_command_of_the_readme() {
                     );
                 }
                 _ if line.starts_with("printf ") => {}
-                _ => command += &format!("{}\n", line.replace("make demo", "make --silent demo")),
+                _ => command += &format!("{line}\n"),
             }
         }
         let printed = match block.language.as_str() {
