@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from bench.cluster import HERE
 from bench.operations import FIRST, fill, operation
-from bench.pgbench import pgbench
+from bench.pgbench import Pgbench
+from bench.turns import alone
 
 CLAIM = f"""select (claim_id is not null)::int as won, coalesce(claim_id, '00000000-0000-0000-0000-000000000000') as claim_id
 from bench.try_claim('bench/{FIRST}') claim_id \\gset
@@ -34,7 +35,7 @@ def hot_record(cluster, report, seconds):
     script = op.script().replace("\\set n :first + :client_id + :clients * (:k % :share)", "\\set n :first")
     for clients, sync in ((1, True), (32, True), (1, False), (32, False)):
         fill(cluster, op, "kslate")
-        m = pgbench(cluster, script, clients, seconds, sync=sync, variables={**op.variables(1), "share": 1})
+        m = alone(Pgbench(cluster, script, clients, sync, {**op.variables(1), "share": 1}), seconds)
         table.row(clients, "on" if sync else "off", m.tps, m.p50, m.p99)
         report.progress(f"hot record, {clients} clients: {m.tps:.0f} appends/s")
 
@@ -50,14 +51,15 @@ def one_task(cluster, report, seconds):
     seconds = max(seconds, 1.65)
     for sync in (True, False):
         fill(cluster, op, "kslate")
-        m = pgbench(cluster, CLAIM, 64, seconds, sync=sync)
+        asking = Pgbench(cluster, CLAIM, 64, sync)
+        m = alone(asking, seconds)
         epoch, claims, releases = cluster.sql(
             f"""select (select epoch from kslate.claim where record = 'bench/{FIRST}'), count(*) filter (where op = 'claim'),
             count(*) filter (where op = 'release') from kslate.history where record = 'bench/{FIRST}'"""
         ).split("|")
         if not epoch == claims or int(claims) - int(releases) not in (0, 1):
             raise SystemExit(f"epoch {epoch}, {claims} claims and {releases} releases in history do not fit together")
-        share = int(claims) / (m.tps * (seconds + 0.35))
+        share = int(claims) / asking.total
         table.row("on" if sync else "off", m.tps, share, 1 - share, m.p50, m.p99)
         report.progress(f"one task, 64 clients: {m.tps:.0f} claims/s asked, {epoch} granted")
 
@@ -72,7 +74,7 @@ def renewals(cluster, report, seconds):
     op = replace(operation("renew"), slices=1, records=10_240)
     fill(cluster, op, "kslate")
     before = counters(cluster)
-    m = pgbench(cluster, op.script(), 32, seconds, sync=False, variables=op.variables(32))
+    m = alone(Pgbench(cluster, op.script(), 32, False, op.variables(32)), seconds)
     updated, hot, _, history = (now - then for now, then in zip(counters(cluster), before))
     dead = counters(cluster)[2]
     table.row(updated, m.tps, hot / updated, dead, history)

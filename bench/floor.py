@@ -1,30 +1,32 @@
-"""Our functions against the floor: the same row changes as hand-written SQL. Rounds alternate, and ratios are medians."""
+"""Our functions against the floor: the same row changes as hand-written SQL, by turns. Ratios are medians of the rounds."""
 
 import json
-from dataclasses import dataclass, field, replace
-from statistics import median
+from dataclasses import dataclass, replace
+from itertools import count
 
-from bench.operations import FIRST, OPERATIONS, TABLES, fill, once
-from bench.pgbench import Measured, transaction
+from bench.operations import FIRST, OPERATIONS, TABLES, fill, side
+from bench.pgbench import transaction
+from bench.turns import Measured, by_turns
 
 CLIENTS = (1, 8, 32)
 
 
 @dataclass
 class Comparison:
-    """The rounds of one operation with so many clients."""
+    """An operation with so many clients, ours and the floor by turns."""
 
     clients: int
     sync: bool
-    ours: list = field(default_factory=list)
-    floor: list = field(default_factory=list)
+    ours: Measured
+    floor: Measured
 
-    def ratio(self, what="tps"):
-        return median(getattr(o, what) / getattr(f, what) for o, f in zip(self.ours, self.floor))
+    @property
+    def ratio(self):
+        return self.ours.to(self.floor)
 
-    def of(self, side):
-        """The medians of a side."""
-        return Measured(*(median(getattr(m, name) for m in getattr(self, side)) for name in ("tps", "p50", "p99", "cpu")))
+    @property
+    def cpu(self):
+        return self.ours.cpu / self.floor.cpu
 
 
 def same_changes(cluster, op):
@@ -77,29 +79,29 @@ def compare(cluster, op, rounds, all_clients, progress):
     same_changes(cluster, op)
     if not op.fresh:
         fill(cluster, op, "kslate", "floor")
-    seconds = 0.65
-    tried, best = {}, {}
-    # Which way is the quickest depends on how many ask. The rounds take the first 18 slices, at most.
+    tried, best, comparisons, places = {}, {}, [], count(0)
     for clients in all_clients:
-        for way in op.ways:
-            tried[way, clients] = once(cluster, op, way, clients, False, seconds, place=18 + len(tried))
-        best[clients] = max(op.ways, key=lambda way: tried[way, clients].tps)
-        reached = ", ".join(f"{way} {tried[way, clients].tps:.0f}/s" for way in op.ways)
+        # Which way is the quickest depends on how many ask.
+        if op.fresh:
+            fill(cluster, op, "floor")
+        sides = [side(cluster, op, way, clients, False, next(places)) for way in op.ways]
+        found = dict(zip(op.ways, by_turns(sides, 2)))
+        tried.update({(way, clients): measured for way, measured in found.items()})
+        best[clients] = max(op.ways, key=lambda way: found[way].tps)
+        reached = ", ".join(f"{way} {measured.tps:.0f}/s" for way, measured in found.items())
         progress(f"{op.name}, {clients} clients: the floor is {best[clients]}; {reached}")
-    comparisons, place = [], 0
     for sync in (True,) if op.reads else (True, False):
         for clients in all_clients:
-            comparison = Comparison(clients, sync)
-            for number in range(rounds):
-                for way in (None, best[clients]) if number % 2 == 0 else (best[clients], None):
-                    side = comparison.floor if way else comparison.ours
-                    side.append(once(cluster, op, way, clients, sync, seconds, place))
-                place += 1
+            if op.fresh:
+                fill(cluster, op, "kslate", "floor")
+            place = next(places)
+            sides = [side(cluster, op, way, clients, sync, place) for way in (None, best[clients])]
+            comparison = Comparison(clients, sync, *by_turns(sides, rounds))
             comparisons.append(comparison)
-            ours = comparison.of("ours")
+            ours = comparison.ours
             progress(
                 f"{op.name}, {clients} clients, synchronous_commit {'on' if sync else 'off'}: {ours.tps:.0f}/s, "
-                f"{comparison.ratio():.2f} of the floor, cpu {comparison.ratio('cpu'):.2f}, p50 {ours.p50:.2f} ms"
+                f"{comparison.ratio:.2f} of the floor, cpu {comparison.cpu:.2f}, p50 {ours.p50:.2f} ms"
             )
     return comparisons, best, tried
 
@@ -120,21 +122,22 @@ def measure(cluster, report, quick, operations=OPERATIONS):
         ["operation", "sync", "clients", "tps", "of the floor", "p50 ms", "p99 ms", "floor p50", "cpu µs", "cpu ratio"],
     )
     for op in operations:
-        rounds, clients = (1, (8,)) if quick else (3 if op.promised else 2, CLIENTS)
+        # What is filled anew has records for so many turns only.
+        rounds, clients = (4, (8,)) if quick else (9 if op.promised else 5, CLIENTS)
         comparisons, best, tried = compare(cluster, op, rounds, clients, report.progress)
         for c in comparisons:
-            ours, floor = c.of("ours"), c.of("floor")
+            ours, floor = c.ours, c.floor
             summary.row(
                 op.name,
                 "on" if c.sync else "off",
                 c.clients,
                 ours.tps,
-                c.ratio(),
+                c.ratio,
                 ours.p50,
                 ours.p99,
                 floor.p50,
                 ours.cpu,
-                c.ratio("cpu"),
+                c.cpu,
             )
         for (way, clients), m in tried.items():
             ways.append((op.name, clients, way, "floor" if way == best[clients] else "", m.tps, m.p50, m.cpu))

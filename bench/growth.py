@@ -1,16 +1,16 @@
 """Growth: the same operations beside more and more history, and claim next on a long queue."""
 
 from dataclasses import replace
-from statistics import median
 
 from bench.cluster import HERE
 from bench.operations import DOCUMENT, operation, tidy
-from bench.pgbench import pgbench
+from bench.pgbench import Pgbench
+from bench.turns import by_turns
 
 # A third of the history lies on these records, and only they are touched. They are few, so that among a thousand rows each has
 # the twenty entries that a read shows.
 MEASURED = 12
-ROUNDS = 3
+ROUNDS = 9
 # The other records have as many entries each.
 ENTRIES = 97
 # Renewals first: a claim changes what there is to renew.
@@ -24,8 +24,8 @@ def measure(cluster, report, quick):
         ((10_000, 10_000, 100), (20_000, 20_000, 1_000)) if quick else ((20_000, 20_000, 200), (1_000_000, 1_000_000, 10_000))
     )
     load(cluster, sizes, queues, report)
-    history(cluster, report, sizes, *((1, ("write", "get")) if quick else (ROUNDS, NAMES)))
-    queue(cluster, report, queues, 1 if quick else 3)
+    history(cluster, report, sizes, *((4, ("write", "get")) if quick else (ROUNDS, NAMES)))
+    queue(cluster, report, queues, 4 if quick else ROUNDS)
     for name in databases(sizes, queues):
         cluster.sql(f"drop database {name} with (force)")
 
@@ -69,7 +69,7 @@ def fill_queue(cluster, database, opened, done, held):
 
 
 def history(cluster, report, sizes, rounds, names):
-    """Each operation on the measured records, one client, no flush, rounds in turn over the sizes."""
+    """Each operation on the measured records, one client, no flush, by turns over the sizes."""
     table = report.section(
         "Growth of history",
         f"One client, synchronous_commit off, on {MEASURED} records that hold a third of all history: the median latency in ms, by the "
@@ -77,48 +77,30 @@ def history(cluster, report, sizes, rounds, names):
         ["operation", *(f"{size:,} rows" for size in sizes), f"{sizes[1]:,} to {sizes[0]:,}", f"{sizes[2]:,} to {sizes[0]:,}"],
     )
     for name in names:
-        op = replace(operation(name), slices=ROUNDS, records=MEASURED)
+        op = replace(operation(name), slices=1, records=MEASURED)
         # A record's turn comes again within the second: the holder takes its claim back.
         script = op.script().replace("'task', 1)", "'task', 60, true)")
-        found = in_turn(
-            sizes,
-            rounds,
-            lambda size, place: pgbench(
-                cluster, script, 1, 0.65, sync=False, variables=op.variables(1, place), database=f"history_{size}"
-            ),
+        first, *more = by_turns(
+            [Pgbench(cluster, script, 1, sync=False, variables=op.variables(1), database=f"history_{size}") for size in sizes], rounds
         )
-        ratios = [median(m.p50 / first.p50 for m, first in zip(found[size], found[sizes[0]])) for size in sizes[1:]]
-        table.row(name, *(median(m.p50 for m in found[size]) for size in sizes), *ratios)
+        ratios = [grown.p50 / first.p50 for grown in more]
+        table.row(name, first.p50, *(grown.p50 for grown in more), *ratios)
         report.progress(f"growth, {name}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios) + " of the smallest")
 
 
 def queue(cluster, report, queues, rounds):
-    """Claim next on the short and the long queue in turn."""
+    """Claim next on the short and the long queue by turns."""
     table = report.section(
         "Growth of the queue",
         "Claim next, one client, synchronous_commit off: the median latency in ms, by open / done / held tasks. Flat means within 1.15; "
         "with a filter (here one that nine of ten tasks match) it need not be.",
         ["", *(" / ".join(f"{count:,}" for count in one) for one in queues), "long to short"],
     )
-    opened = [one[0] for one in queues]
     for name, arguments in (("claim next", ""), ("claim next, filtered", ", :filter")):
         script = f"select * from kslate_claim_next('bench', 'task', 3600{arguments}) \\gset\n"
-        found = in_turn(
-            opened,
-            rounds,
-            lambda size, _: pgbench(
-                cluster, script, 1, 0.65, sync=False, variables={"filter": '{"status": "open"}'}, database=f"queue_{size}"
-            ),
+        variables = {"filter": '{"status": "open"}'}
+        short, long = by_turns(
+            [Pgbench(cluster, script, 1, sync=False, variables=variables, database=f"queue_{opened}") for opened, _, _ in queues], rounds
         )
-        ratio = median(long.p50 / short.p50 for long, short in zip(found[opened[1]], found[opened[0]]))
-        table.row(name, *(median(m.p50 for m in found[size]) for size in opened), ratio)
-        report.progress(f"growth, {name}: {ratio:.2f} of the short queue")
-
-
-def in_turn(sizes, rounds, measure_one):
-    """The measurements of each size; every other round goes backwards."""
-    found = {size: [] for size in sizes}
-    for number in range(rounds):
-        for size in sizes if number % 2 == 0 else reversed(sizes):
-            found[size].append(measure_one(size, number))
-    return found
+        table.row(name, short.p50, long.p50, long.p50 / short.p50)
+        report.progress(f"growth, {name}: {long.p50 / short.p50:.2f} of the short queue")

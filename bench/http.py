@@ -1,11 +1,13 @@
 """The shim: its share of what pgbench reaches with the same function, what it adds, what it costs."""
 
+from itertools import count
 from statistics import median
 
 from bench.floor import CLIENTS
-from bench.operations import fill, once, operation
+from bench.operations import fill, operation, side
 from bench.peers import install
 from bench.shim import Shim
+from bench.turns import Measured, by_turns
 
 
 def measure(cluster, report, quick):
@@ -13,12 +15,12 @@ def measure(cluster, report, quick):
     with_wrk()
     table = report.section(
         "HTTP, against the function called from pgbench",
-        "wrk over kept connections against `kslate serve` on the same cores, in alternation with pgbench calling the same function "
+        "wrk over kept connections against `kslate serve` on the same cores, by turns with pgbench calling the same function "
         "with as many clients; the pool has 16 connections. Wanted: at least 0.60. CPU is the shim's own per request; what it adds "
         "is the difference of the medians of latency, wanted under 0.3 ms with one client.",
         ["operation", "sync", "clients", "tps", "of pgbench", "p50 ms", "p99 ms", "adds ms", "shim cpu µs"],
     )
-    rounds, clients = (1, (8,)) if quick else (2, CLIENTS)
+    rounds, clients = (1, (8,)) if quick else (3, CLIENTS)
     for sync, names in ((False, ("write", "get") if quick else ("claim", "write", "save", "load", "get")), (True, ("write",))):
         with Shim(cluster, sync) as shim:
             for name in names:
@@ -33,27 +35,36 @@ def with_wrk():
         raise SystemExit(f"HTTP is measured with wrk, which could not be installed: {wrong}")
 
 
+class Wrk:
+    """wrk as a side: each turn is a run of a second, with records of its own, over new connections."""
+
+    def __init__(self, shim, op, clients, places):
+        self.shim, self.op, self.clients, self.places, self.loads = shim, op, clients, places, []
+
+    def begin(self, _):
+        pass
+
+    def turn(self, _):
+        self.loads.append(self.shim.load(self.op.name, self.op.variables(min(self.clients, 2), next(self.places)), self.clients))
+
+    def runs(self):
+        return True
+
+    def end(self, rounds):
+        loads = self.loads[:rounds]
+        return Measured([load.tps for load in loads], *(median(getattr(load, what) for load in loads) for what in ("p50", "p99", "cpu")))
+
+
 def against_pgbench(cluster, shim, op, sync, rounds, all_clients, table, report):
     fill(cluster, op, "kslate")
-    place = 0
-
-    def http(clients):
-        nonlocal place
-        place += 1
-        return shim.load(op.name, op.variables(min(clients, 2), place), clients)
-
-    http(32)  # the server's connections make their plans
+    # pgbench has the first part of the records, or where there are but two the one of all even places.
+    places = count(1, op.slices if op.slices == 2 else 1)
+    by_turns([Wrk(shim, op, 32, places)], 1)  # the server's connections make their plans
     for clients in all_clients:
-        pairs = []
-        for _ in range(rounds):
-            load = http(clients)
-            place += 1
-            pairs.append((load, once(cluster, op, None, clients, sync, 0.65, place)))
-        ratio = median(load.tps / direct.tps for load, direct in pairs)
-        adds = median(load.p50 - direct.p50 for load, direct in pairs)
-        tps, p50, p99, cpu = (median(getattr(load, what) for load, _ in pairs) for what in ("tps", "p50", "p99", "cpu"))
-        table.row(op.name, "on" if sync else "off", clients, tps, ratio, p50, p99, adds, cpu)
-        report.progress(f"HTTP {op.name}, {clients} connections: {tps:.0f}/s, {ratio:.2f} of pgbench, adds {adds:.2f} ms")
+        through, direct = by_turns([Wrk(shim, op, clients, places), side(cluster, op, None, clients, sync)], rounds, 0.5)
+        ratio, adds = through.to(direct), through.p50 - direct.p50
+        table.row(op.name, "on" if sync else "off", clients, through.tps, ratio, through.p50, through.p99, adds, through.cpu)
+        report.progress(f"HTTP {op.name}, {clients} connections: {through.tps:.0f}/s, {ratio:.2f} of pgbench, adds {adds:.2f} ms")
 
 
 def memory(cluster, shim, report, seconds, requests=None):

@@ -1,10 +1,10 @@
-"""The operations that are measured, the records they work on, and how one run of a side is made."""
+"""The operations that are measured, the records they work on, and the sides that carry them out."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 from bench.cluster import HERE
-from bench.pgbench import pgbench
+from bench.pgbench import Pgbench
 
 # Keys are numbers of twelve digits, so that a statement makes record and claim_id out of one integer.
 FIRST = 100_000_000_000
@@ -25,8 +25,8 @@ PICK = """\\set k :k + 1
 
 @dataclass(frozen=True)
 class Operation:
-    """`slices`: into how many parts the records are cut; each run has the next part. `fresh`: the tables are filled anew for
-    each run. `entries`, `held`: what the records are filled with. `promised`: SPEC names the share of the floor it reaches."""
+    """`slices`: into how many parts the records are cut; each side has a part of its own. `fresh`: the tables are filled anew for
+    each comparison. `entries`, `held`: what the records are filled with. `promised`: SPEC names the share of the floor it reaches."""
 
     name: str
     slices: int = 27
@@ -61,14 +61,14 @@ class Operation:
 
 
 OPERATIONS = [
-    # A lease of one second, over half of the records: where a run comes by again, the leases have lapsed.
+    # A lease of one second, over half of the records: where a side comes by again, the leases have lapsed.
     Operation("claim", slices=2, promised=True),
     Operation("write", promised=True),
     Operation("save", promised=True),
     Operation("append"),
     Operation("renew", held=True),
     Operation("next", slices=1, records=12_288, fresh=True),
-    Operation("resolve", slices=1, records=12_288, fresh=True),
+    Operation("resolve", slices=3, records=36_864, fresh=True),
     Operation("load", slices=1, records=4_096, entries=5, reads=True),
     Operation("get", slices=1, records=4_096, entries=5, reads=True),
 ]
@@ -91,8 +91,6 @@ def fill(cluster, op, *schemas, database="kslate"):
         )
 
 
-def once(cluster, op, way, clients, sync, seconds, place, **more):
-    """One run: ours where `way` is None, else that way of the floor."""
-    if op.fresh:
-        fill(cluster, op, "floor" if way else "kslate")
-    return pgbench(cluster, op.script(way), clients, seconds, sync=sync, variables=op.variables(clients, place), **more)
+def side(cluster, op, way, clients, sync, place=0, **more):
+    """Ours where `way` is None, else that way of the floor, on the part of the records that is `place`."""
+    return Pgbench(cluster, op.script(way), clients, sync=sync, variables=op.variables(clients, place), **more)

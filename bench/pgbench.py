@@ -1,47 +1,23 @@
-"""One run of pgbench: a script, so many clients, so many seconds; what it reached once it was warm."""
+"""pgbench as a side: a script, so many clients, and what it reached once its backends had made their plans."""
 
+import itertools
 import math
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
-import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench import cpu
 from bench.cluster import run
+from bench.turns import Measured
 
-
-@dataclass
-class Measured:
-    """tps; p50 and p99 in milliseconds; CPU of the server's processes per transaction in microseconds."""
-
-    tps: float
-    p50: float
-    p99: float
-    cpu: float
-
-
-class Meter(threading.Thread):
-    """Reads, between two moments, the CPU that the server's processes use."""
-
-    def __init__(self, postmaster, begin, end):
-        super().__init__()
-        self.postmaster, self.begin, self.end = postmaster, begin, end
-
-    def run(self):
-        self.first = self.read(self.begin)
-        self.last = self.read(self.end)
-
-    def read(self, moment):
-        time.sleep(max(0, moment - time.time()))
-        before = time.time()
-        spent = {pid: cpu.spent(pid) for pid in cpu.children(self.postmaster)}
-        return (before + time.time()) / 2, spent
-
-    def seconds(self):
-        return sum(spent - self.first[1].get(pid, 0) for pid, spent in self.last[1].items())
+WARM = 0.3
+# What was under way when the side was stopped is done by then.
+SETTLE = 0.03
+numbers = itertools.count(1)
 
 
 def command(cluster, script, variables, *flags):
@@ -59,50 +35,81 @@ def transaction(cluster, script, variables, role="bench"):
         run(*command(cluster, file.name, {"clients": 1, **variables}, "-t", 1), env=cluster.environment(role))
 
 
-def pgbench(cluster, script, clients, seconds, warm=0.35, sync=True, variables=None, role="bench", database="kslate"):
-    """Runs a script's text. The first `warm` seconds, in which each backend makes its plans, do not count."""
-    folder = Path(tempfile.mkdtemp(prefix="pgbench-", dir=cluster.dir))
-    try:
-        (folder / "script.sql").write_text(script)
-        words = command(
-            cluster,
-            folder / "script.sql",
-            {"clients": clients, **(variables or {})},
-            "-c",
-            clients,
-            "-j",
-            min(clients, 2),
-            "-T",
-            math.ceil(warm + seconds),
-            "--log",
-            "--log-prefix",
-            folder / "log",
+class Pgbench:
+    """A run of pgbench that stands still between its turns."""
+
+    def __init__(self, cluster, script, clients, sync=True, variables=None, role="bench", database="kslate"):
+        self.cluster, self.script, self.clients = cluster, script, clients
+        self.variables = {"clients": clients, **(variables or {})}
+        self.name = f"side {next(numbers)}"
+        self.environment = cluster.environment(role, database, synchronous_commit="on" if sync else "off")
+        self.turns, self.readings = [], []
+
+    def begin(self, seconds):
+        """Connects and makes plans. `seconds` is how long all turns of all sides are."""
+        self.folder = Path(tempfile.mkdtemp(prefix="pgbench-", dir=self.cluster.dir))
+        (self.folder / "script.sql").write_text(self.script)
+        # The others begin and are read meanwhile; that takes less than two seconds each.
+        limit = math.ceil(seconds * (1 + SETTLE / 0.2) + 2 + 4 * WARM)
+        flags = ["-c", self.clients, "-j", min(self.clients, 2), "-T", limit, "--log", "--log-prefix", self.folder / "log"]
+        self.process = subprocess.Popen(
+            command(self.cluster, self.folder / "script.sql", self.variables, *flags),
+            env={**self.environment, "PGAPPNAME": self.name},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
-        environment = cluster.environment(role, database, synchronous_commit="on" if sync else "off")
-        process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        began = time.time()
-        meter = Meter(cluster.postmaster, began + warm, began + warm + seconds)
-        meter.start()
-        output = process.communicate()[0]
-        meter.join()
-        if process.returncode or "aborted" in output:
-            raise SystemExit(f"pgbench failed:\n{script}\n{output[-3000:]}")
-        return measure(folder, meter)
-    finally:
-        shutil.rmtree(folder)
+        time.sleep(WARM)
+        self.pause()
+        found = self.cluster.sql(f"select pid from pg_stat_activity where application_name = '{self.name}'")
+        self.backends = [int(line) for line in found.splitlines()]
+        self.readings.append(self.reading())
 
+    def pause(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+        time.sleep(SETTLE)
 
-def measure(folder, meter):
-    """The transactions that ended between the meter's two readings."""
-    begin, end = meter.first[0], meter.last[0]
-    latencies = []
-    for log in folder.glob("log.*"):
-        for line in log.read_text().splitlines():
-            words = line.split()
-            if begin <= int(words[4]) + int(words[5]) / 1e6 < end:
-                latencies.append(int(words[2]) / 1000)
-    latencies.sort()
-    count = len(latencies)
-    if not count:
-        raise SystemExit(f"no transaction in {end - begin:.1f} s: nothing to tell from that")
-    return Measured(count / (end - begin), latencies[count // 2], latencies[count * 99 // 100], meter.seconds() / count * 1e6)
+    def turn(self, seconds):
+        begin = time.time()
+        os.kill(self.process.pid, signal.SIGCONT)
+        time.sleep(seconds)
+        self.turns.append((begin, time.time()))
+        self.pause()
+        self.readings.append(self.reading())
+
+    def runs(self):
+        return self.process.poll() is None
+
+    def reading(self):
+        """The time, and the CPU that the backends have used."""
+        return time.time(), sum(cpu.spent(pid) for pid in self.backends)
+
+    def end(self, rounds):
+        """What was reached in the first so many turns."""
+        if self.runs():
+            os.kill(self.process.pid, signal.SIGCONT)
+        output = self.process.communicate()[0]
+        if self.process.returncode or "aborted" in output:
+            raise SystemExit(f"pgbench failed:\n{self.script}\n{output[-3000:]}")
+        ended = list(self.transactions())
+        self.total = len(ended)
+        shutil.rmtree(self.folder)
+        rates, latencies = [], []
+        for begin, end in self.turns[:rounds]:
+            # One that began before the turn stood still in between.
+            found = [took for moment, took in ended if moment - took > begin and moment <= end]
+            rates.append(len(found) / (end - begin))
+            latencies += [took * 1000 for took in found]
+        latencies.sort()
+        (first, before), (last, after) = self.readings[0], self.readings[rounds]
+        count = sum(first < moment <= last for moment, _ in ended)
+        spent = (after - before) / max(count, 1) * 1e6
+        at = [latencies[len(latencies) * percent // 100] if latencies else None for percent in (50, 99)]
+        return Measured(rates, *at, spent)
+
+    def transactions(self):
+        """When each ended and how long it took, in seconds."""
+        for log in self.folder.glob("log.*"):
+            for line in log.read_text().splitlines():
+                words = line.split()
+                yield int(words[4]) + int(words[5]) / 1e6, int(words[2]) / 1e6
