@@ -4,14 +4,14 @@ use crate::database::Database;
 
 /// A checksum over every row of every table of schema kslate, in an order of its own.
 pub fn checksum(database: &Database) -> String {
-    // query_to_xml runs a query whose text is data; each table gives one md5 over its ordered rows.
+    // One statement, and so one snapshot, made of the catalog: each table gives one md5 over its ordered rows.
     database.psql(
         "kslate",
         "set bytea_output = hex;
-         select md5(string_agg(c.relname || ' ' || (xpath('/table/row/sum/text()', query_to_xml(format(
-             'select count(*) || '':'' || md5(coalesce(string_agg(md5(t::text), '''' order by md5(t::text)), '''')) as sum from %s t',
-             c.oid::regclass), false, false, '')))[1]::text, ' ' order by c.relname))
-         from pg_class c where c.relnamespace = 'kslate'::regnamespace and c.relkind = 'r'",
+         select format('select md5(concat_ws('' '', %s))', string_agg(format(
+             '(select %L || count(*) || '':'' || md5(coalesce(string_agg(md5(t::text), '''' order by md5(t::text)), '''')) from %s t)',
+             c.relname || ' ', c.oid::regclass), ', ' order by c.relname))
+         from pg_class c where c.relnamespace = 'kslate'::regnamespace and c.relkind = 'r' \\gexec",
     )
 }
 

@@ -72,11 +72,12 @@ impl Stage {
     /// What a reader's terminal has: the programs, and the test's own server and database.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let programs = Path::new(&postgres_program("psql")).with_file_name("");
+        // Before the machine's own, which may be too old for the test's server.
         let path = format!(
             "{}:{}:{}",
             root().join("bin").display(),
-            std::env::var("PATH").unwrap_or_default(),
-            programs.display()
+            programs.display(),
+            std::env::var("PATH").unwrap_or_default()
         );
         vec![
             ("B", self.shim.url()),
