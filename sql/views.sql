@@ -10,7 +10,8 @@ where op = 'append';
 create or replace view kslate.claims_now as
 select record, field, class, owner, role, epoch, claimed_at, expires_at,
        expires_at > now_ as live,
-       case when isfinite(expires_at) then date_trunc('second', expires_at - now_) end as remaining
+       case when isfinite(expires_at) then date_trunc('second', expires_at - now_) end as remaining,
+       took_over_from
 from kslate.claim, lateral (select clock_timestamp() as now_) clock
 where state = 'claimed';
 

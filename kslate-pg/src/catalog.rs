@@ -25,6 +25,10 @@ thread_local! {
     /// Counts the invalidations; `SEEN` is the one that the cache was last emptied for.
     static GENERATION: Cell<u64> = const { Cell::new(0) };
     static SEEN: Cell<u64> = const { Cell::new(0) };
+    /// Counts the invalidations of any relation.
+    static CHANGES: Cell<u64> = const { Cell::new(0) };
+    /// The generation in which the storage was last found at the version that this library needs.
+    static RIGHT_STORAGE: Cell<Option<u64>> = const { Cell::new(None) };
     static REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -39,6 +43,7 @@ unsafe extern "C-unwind" {
 
 /// Called by PostgreSQL in the middle of anything: it only counts.
 unsafe extern "C-unwind" fn invalidated(_: pg_sys::Datum, relation: pg_sys::Oid) {
+    CHANGES.set(CHANGES.get().wrapping_add(1));
     if relation == pg_sys::InvalidOid || relation == RELATION.get() {
         GENERATION.set(GENERATION.get().wrapping_add(1));
     }
@@ -55,11 +60,22 @@ pub fn generation() -> u64 {
     GENERATION.get()
 }
 
+/// A number that changes whenever the columns of some relation may have changed.
+pub fn relation_changes() -> u64 {
+    register();
+    CHANGES.get()
+}
+
+/// What others have committed to the catalogs is known from here on.
+fn accept_invalidations() {
+    // SAFETY: what every taking of a lock does.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| AcceptInvalidationMessages()) };
+}
+
 /// The class in force under this name; NOT_FOUND where there is none.
 pub fn class(session: &Session, storage: Storage, name: &str) -> Outcome<Rc<Class>> {
     // A transaction that has its locks already would not look: a right taken away is gone there too.
-    // SAFETY: what every taking of a lock does.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| AcceptInvalidationMessages()) };
+    accept_invalidations();
     if SEEN.get() != GENERATION.get() {
         CLASSES.with_borrow_mut(HashMap::clear);
         SEEN.set(GENERATION.get());
@@ -67,10 +83,9 @@ pub fn class(session: &Session, storage: Storage, name: &str) -> Outcome<Rc<Clas
     if let Some(class) = CLASSES.with_borrow(|classes| classes.get(name).cloned()) {
         return Ok(class);
     }
-    watch(storage);
     loop {
         let before = GENERATION.get();
-        check_storage_version(session)?;
+        check_storage(session, storage)?;
         let source = match session
             .read_latest(&store::CLASS_SOURCE, &[text(name)])?
             .first()
@@ -105,11 +120,10 @@ fn unknown(session: &Session, name: &str) -> Outcome<Failure> {
     ))
 }
 
-fn watch(storage: Storage) {
-    // SAFETY: the callback is registered once in a backend and lives as long as it.
-    unsafe {
-        RELATION.set(pg_sys::get_relname_relid(c"class".as_ptr(), storage.schema));
-        if !REGISTERED.replace(true) {
+fn register() {
+    if !REGISTERED.replace(true) {
+        // SAFETY: the callback is registered once in a backend and lives as long as it.
+        unsafe {
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 CacheRegisterRelcacheCallback(invalidated, pg_sys::Datum::from(0usize))
             });
@@ -117,10 +131,30 @@ fn watch(storage: Storage) {
     }
 }
 
-fn check_storage_version(session: &Session) -> Outcome<()> {
+/// Refuses a storage of another version than this library's. It is asked once in a backend, and again whenever `kslate.class` was
+/// touched, which every `kslate_setup()` does: a backend that still has the old library refuses what a new one has migrated.
+pub fn check_storage(session: &Session, storage: Storage) -> Outcome<()> {
+    accept_invalidations();
+    if RIGHT_STORAGE.get() == Some(GENERATION.get()) {
+        return Ok(());
+    }
+    register();
+    // SAFETY: catalog look-ups.
+    let versions = unsafe {
+        RELATION.set(pg_sys::get_relname_relid(c"class".as_ptr(), storage.schema));
+        pg_sys::get_relname_relid(c"storage".as_ptr(), storage.schema)
+    };
+    if versions == pg_sys::InvalidOid {
+        return Err(Failure::new(
+            Code::Unavailable,
+            "schema kslate has no storage of kslate in it: run SELECT kslate_setup() as a superuser",
+        ));
+    }
+    let before = GENERATION.get();
     let rows = session.read_latest(&store::STORAGE_VERSION, &[])?;
     let version = rows.first().and_then(|row| row.get::<i32>(0)).unwrap_or(0);
     if version == STORAGE_VERSION {
+        RIGHT_STORAGE.set(Some(before));
         return Ok(());
     }
     let todo = if version > STORAGE_VERSION {

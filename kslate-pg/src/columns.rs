@@ -1,49 +1,26 @@
-//! The columns of the tables that triggers and row locks read, counted from 0 in the order of sql/001_tables.sql.
+//! The columns of the tables whose rows are read and written by place, counted from 0 in the order of sql/001_tables.sql and what
+//! later migrations added. That they are there is looked at before a row is ([`crate::rows`]).
 
-pub mod record {
-    pub const RECORD: usize = 0;
-    pub const CLASS: usize = 1;
-    pub const KEY: usize = 2;
-    pub const VERSION: usize = 3;
-    pub const CREATED_BY: usize = 4;
-    pub const CREATED_AT: usize = 5;
+/// A module for each table: the place of each column, and their names in order.
+macro_rules! tables {
+    ($($table:ident: $($column:ident),*;)*) => {
+        $(#[allow(dead_code, non_camel_case_types, clippy::upper_case_acronyms)]
+        pub mod $table {
+            enum Place { $($column),* }
+            $(pub const $column: usize = Place::$column as usize;)*
+            pub const NAMES: &[&str] = &[$(stringify!($column)),*];
+        })*
+        /// Each table and the names of its columns, in upper case.
+        pub const TABLES: &[(&str, &[&str])] = &[$((stringify!($table), $table::NAMES)),*];
+    };
 }
 
-pub mod field {
-    pub const RECORD: usize = 0;
-    pub const FIELD: usize = 1;
-    pub const VALUE: usize = 2;
-    pub const VERSION: usize = 3;
-    pub const AUTHOR: usize = 4;
-    pub const ROLE: usize = 5;
-    pub const EVIDENCE: usize = 6;
-    pub const RECORD_VERSION: usize = 7;
-    pub const CHANGED_AT: usize = 8;
-}
-
-pub mod claim {
-    pub const RECORD: usize = 0;
-    pub const FIELD: usize = 1;
-    pub const CLASS: usize = 2;
-    pub const STATE: usize = 3;
-    pub const OWNER: usize = 4;
-    pub const ROLE: usize = 5;
-    pub const CLAIM_ID: usize = 6;
-    pub const EPOCH: usize = 7;
-    pub const LEASE_SECONDS: usize = 8;
-    pub const QUEUED_AT: usize = 9;
-    pub const CLAIMED_AT: usize = 10;
-    pub const EXPIRES_AT: usize = 11;
-    pub const RECHECK_AT: usize = 12;
-    pub const VERSION: usize = 13;
-    pub const RECORD_VERSION: usize = 14;
-    pub const CHANGED_BY: usize = 15;
-    pub const CHANGED_ROLE: usize = 16;
-    pub const CHANGED_AT: usize = 17;
-    pub const REASON: usize = 18;
-    pub const ENDED: usize = 19;
-}
-
-pub mod checkpoint {
-    pub const CHECKPOINT_ID: usize = 1;
+tables! {
+    record: RECORD, CLASS, KEY, VERSION, CREATED_BY, CREATED_AT;
+    field: RECORD, FIELD, VALUE, VERSION, AUTHOR, ROLE, EVIDENCE, RECORD_VERSION, CHANGED_AT;
+    claim: RECORD, FIELD, CLASS, STATE, OWNER, ROLE, CLAIM_ID, EPOCH, LEASE_SECONDS, QUEUED_AT, CLAIMED_AT, EXPIRES_AT,
+        RECHECK_AT, VERSION, RECORD_VERSION, CHANGED_BY, CHANGED_ROLE, CHANGED_AT, REASON, ENDED, TOOK_OVER_FROM;
+    checkpoint: RECORD, CHECKPOINT_ID, ROLE, DOCUMENT, RECORD_VERSION, AUTHOR, SAVED_AT;
+    history: RECORD, RECORD_VERSION, OP, FIELD, VERSION, VALUE, AUTHOR, ROLE, EVIDENCE, CHANGED_AT, EPOCH, TOOK_OVER_FROM,
+        REASON, LOGIN;
 }

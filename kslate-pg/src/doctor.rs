@@ -5,6 +5,7 @@ use pgrx::prelude::*;
 use crate::caller::Caller;
 use crate::error::Outcome;
 use crate::guard::{PinnedPath, Storage};
+use crate::rows;
 use crate::scope::Call;
 use crate::setup::STORAGE_VERSION;
 use crate::spi::{int, Session, Statement};
@@ -23,8 +24,9 @@ const CATALOG_LOOKS: &[&Statement] = &[
     &CLOCK,
 ];
 
-/// These read our tables: only where the first look has found nothing.
-const ROW_LOOKS: &[&Statement] = &[&VERSIONS, &CLAIMS, &GATES, &STORAGE];
+/// These read our tables: only where the first look has found nothing, and the storage is of this
+/// library's version.
+const ROW_LOOKS: &[&Statement] = &[&VERSIONS, &CLAIMS, &GATES];
 
 const NO: &[pg_sys::Oid] = &[];
 
@@ -206,14 +208,16 @@ static CLOCK: Statement = Statement::new(
 );
 
 static STORAGE: Statement = Statement::new(
-    c"select 'storage', 'kslate.storage', format('version %s, the library needs %s: run SELECT kslate_setup()', s.most, $1)
+    c"select 'storage', 'kslate.storage', format(case
+          when s.most > $1 then 'version %s, the library needs %s: install the newer kslate'
+          else 'version %s, the library needs %s: run SELECT kslate_setup()' end, s.most, $1)
       from (select max(version) as most from kslate.storage) s where s.most is distinct from $1",
     &[pg_sys::INT8OID],
 );
 
 /// What is off: triggers that are missing, disabled or foreign, versions that do not match history, INHERITS children,
 /// prepared transactions that hold rows, an owner role that could be somebody, members of the powerful roles, functions with
-/// rights they should not have, a clock put forward, the storage version.
+/// rights they should not have, a clock put forward, the storage version, columns that are not where they should be.
 #[pg_extern(stable)]
 fn kslate_doctor(
     identity: default!(Option<&str>, "NULL"),
@@ -233,12 +237,25 @@ fn kslate_doctor(
             let _path = PinnedPath::pin();
             return Ok(TableIterator::new(findings(&Session::open()?, &[&OWNER])?));
         }
-        let call = Call::open(identity)?;
+        let call = Call::open_on_any_storage(identity)?;
         let unreadable = !findings(&call.session, &[&TABLES_UNREADABLE])?.is_empty();
         let mut found = findings(&call.session, CATALOG_LOOKS)?;
+        let mut other = Vec::new();
         if !unreadable {
-            found.extend(findings(&call.session, ROW_LOOKS)?);
+            other = findings(&call.session, &[&STORAGE])?;
         }
+        if other.is_empty() {
+            let misplaced = rows::misplaced_columns(storage).into_iter();
+            other.extend(
+                misplaced.map(|(table, finding)| {
+                    ("table".to_owned(), format!("kslate.{table}"), finding)
+                }),
+            );
+        }
+        if other.is_empty() && !unreadable {
+            other = findings(&call.session, ROW_LOOKS)?;
+        }
+        found.extend(other);
         Ok(TableIterator::new(found))
     })
 }

@@ -60,6 +60,7 @@ fn end(scope: &Scope<'_>, field: &str, ending: &Ending<'_>, now: Time) -> Outcom
             (claim::CHANGED_AT, time(now)),
             (claim::REASON, opt_text(ending.reason)),
             (claim::ENDED, text(ending.ended)),
+            (claim::TOOK_OVER_FROM, None),
         ];
         if let Some(queued_at) = queued_at {
             columns.push((claim::QUEUED_AT, time(queued_at)));

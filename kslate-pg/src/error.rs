@@ -105,6 +105,11 @@ impl Failure {
         }
     }
 
+    /// The sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Names the field it is about.
     pub fn field(mut self, field: &str) -> Failure {
         self.field = Some(field.to_owned());

@@ -148,9 +148,7 @@ impl Guard {
                 _planner: Planner::for_kept_plans(),
             };
             set(c"search_path", c"pg_catalog, kslate, pg_temp");
-            if pg_sys::LockTimeout == 0 || pg_sys::LockTimeout > LOCK_TIMEOUT_MS {
-                set(c"lock_timeout", c"8000");
-            }
+            bound_lock_wait();
             pg_sys::SetUserIdAndSecContext(
                 storage.owner,
                 context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32,
@@ -178,13 +176,14 @@ impl Drop for Guard {
 pub struct PinnedPath(i32);
 
 impl PinnedPath {
-    /// Pins the search_path, and keeps notices of our scripts to ourselves.
+    /// Pins the search_path, bounds each lock wait, and keeps notices of our scripts to ourselves.
     pub fn pin() -> PinnedPath {
         // SAFETY: undone on drop, and by the abort of the transaction after an ERROR.
         unsafe {
             let level = pg_sys::NewGUCNestLevel();
             set(c"search_path", c"pg_catalog, pg_temp");
             set(c"client_min_messages", c"warning");
+            bound_lock_wait();
             PinnedPath(level)
         }
     }
@@ -195,6 +194,16 @@ impl Drop for PinnedPath {
         if !std::thread::panicking() {
             // SAFETY: ends the level that `pin` began.
             unsafe { pg_sys::AtEOXact_GUC(true, self.0) };
+        }
+    }
+}
+
+/// Until the nest level ends.
+unsafe fn bound_lock_wait() {
+    // SAFETY: as its caller's.
+    unsafe {
+        if pg_sys::LockTimeout == 0 || pg_sys::LockTimeout > LOCK_TIMEOUT_MS {
+            set(c"lock_timeout", c"8000");
         }
     }
 }

@@ -231,6 +231,10 @@ pub fn grant(
         .is_some_and(|expires| is_live(&lease.state, expires, now));
     let same = lease.owner.as_deref() == Some(caller);
     let ended = ended_by_grant(&lease.state, same, live, lease.ended.clone());
+    let took_over_from = lease
+        .owner
+        .clone()
+        .filter(|_| lease.state == state::CLAIMED && !same);
     let (claim_id, expires_at) = (new_claim_id()?, now.plus_seconds(seconds));
     let key = [scope.record.as_str(), field];
     let changed = rows::update(scope.call.storage, c"claim", &key, |row| {
@@ -254,6 +258,7 @@ pub fn grant(
                 (CHANGED_AT, time(now)),
                 (REASON, None),
                 (ENDED, opt_text(ended.as_deref())),
+                (TOOK_OVER_FROM, opt_text(took_over_from.as_deref())),
             ],
         ))
     })?;
@@ -272,6 +277,7 @@ pub fn grant(
                 time(now),
                 time(expires_at),
                 opt_text(ended.as_deref()),
+                opt_text(took_over_from.as_deref()),
             ];
             let rows = scope.call.session.write(&store::GRANT, &parameters)?;
             let row = rows.first().ok_or_else(|| scope.no_record())?;
@@ -285,10 +291,7 @@ pub fn grant(
         claimed_at: now,
         expires_at,
         lease_seconds: seconds,
-        took_over_from: lease
-            .owner
-            .clone()
-            .filter(|_| lease.state == state::CLAIMED && !same),
+        took_over_from,
         record_version,
     })
 }

@@ -26,8 +26,15 @@ pub struct Call {
 }
 
 impl Call {
-    /// Finds out who is calling, then switches to the owner of the storage.
+    /// Finds out who is calling, then switches to the owner of the storage, which is of the version that this library needs.
     pub fn open(identity: Option<&str>) -> Outcome<Call> {
+        let call = Call::open_on_any_storage(identity)?;
+        catalog::check_storage(&call.session, call.storage)?;
+        Ok(call)
+    }
+
+    /// The same whatever the storage's version is.
+    pub fn open_on_any_storage(identity: Option<&str>) -> Outcome<Call> {
         let caller = Caller::identify(identity)?;
         let storage = Storage::find()?;
         let guard = Guard::enter(storage)?;

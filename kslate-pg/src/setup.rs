@@ -6,13 +6,17 @@ use pgrx::prelude::*;
 
 use crate::error::{Code, Failure, Outcome};
 use crate::guard::{Guard, PinnedPath, Storage};
+use crate::rows;
 use crate::spi::Session;
 
 /// The storage version that this library works on: the number of migrations.
 pub const STORAGE_VERSION: i32 = MIGRATIONS.len() as i32;
 
 /// Numbered, run once each, as the owner of schema kslate.
-const MIGRATIONS: &[&str] = &[include_str!("../../sql/001_tables.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../sql/001_tables.sql"),
+    include_str!("../../sql/002_took_over_from.sql"),
+];
 /// Run each time: roles and rights as the caller, views as the owner, triggers as the caller.
 const ROLES: &str = include_str!("../../sql/roles.sql");
 const VIEWS: &str = include_str!("../../sql/views.sql");
@@ -71,6 +75,10 @@ fn migrate(storage: Storage) -> Outcome<()> {
             number + 1
         );
         session.run_script(&c_text(&record)?)?;
+    }
+    // A table that somebody has altered would be misread from here on: then nothing is migrated.
+    if let Some((_, why)) = rows::misplaced_columns(storage).into_iter().next() {
+        return Err(Failure::new(Code::Unavailable, why));
     }
     session.run_script(&c_text(VIEWS)?)
 }

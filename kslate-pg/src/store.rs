@@ -126,12 +126,12 @@ statements! {
     CLAIM_STATES(TEXT)
         c"select field, 0::bigint, state, owner, role, claim_id, epoch, lease_seconds, expires_at, version, ended
           from kslate.claim where record = $1";
-    /// record, field, owner, role, claim_id, lease_seconds, claimed_at, expires_at, ended
-    GRANT(TEXT, TEXT, TEXT, TEXT, UUID, INT4, TIME, TIME, TEXT)
+    /// record, field, owner, role, claim_id, lease_seconds, claimed_at, expires_at, ended, took_over_from
+    GRANT(TEXT, TEXT, TEXT, TEXT, UUID, INT4, TIME, TIME, TEXT, TEXT)
         c"with r as (update kslate.record set version = version + 1 where record = $1 returning version)
           update kslate.claim c set state = 'claimed', owner = $3, role = $4, claim_id = $5, epoch = c.epoch + 1,
             lease_seconds = $6, claimed_at = $7, expires_at = $8, recheck_at = $8, record_version = r.version,
-            changed_by = $3, changed_role = $4, changed_at = $7, reason = null, ended = $9
+            changed_by = $3, changed_role = $4, changed_at = $7, reason = null, ended = $9, took_over_from = $10
           from r where c.record = $1 and c.field = $2
           returning c.epoch, c.record_version";
     /// record, field, expires_at, lease_seconds. A shorter lease moves recheck_at down; else its value, and so HOT, stays.
@@ -143,7 +143,7 @@ statements! {
         c"with r as (update kslate.record set version = version + 1 where record = $1 returning version)
           update kslate.claim c set state = $3, owner = null, role = null, claim_id = null, lease_seconds = null,
             claimed_at = null, expires_at = null, recheck_at = null, record_version = r.version,
-            changed_by = $4, changed_role = $5, changed_at = $6, reason = $7, ended = $8,
+            changed_by = $4, changed_role = $5, changed_at = $6, reason = $7, ended = $8, took_over_from = null,
             queued_at = coalesce($9, c.queued_at), version = c.version + $10
           from r where c.record = $1 and c.field = $2
           returning c.epoch, c.version, c.record_version";

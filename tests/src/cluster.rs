@@ -108,6 +108,11 @@ impl Cluster {
         self.create("template template0")
     }
 
+    /// A copy of a database that nobody is connected to.
+    pub fn copy_of(&self, database: &Database) -> Database<'_> {
+        self.create(&format!("template {}", database.name()))
+    }
+
     fn create(&self, how: &str) -> Database<'_> {
         let _one_at_a_time = self.creating.lock();
         let name = format!("test_{}", self.made.fetch_add(1, Ordering::Relaxed));

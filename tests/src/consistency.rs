@@ -17,6 +17,7 @@ struct Claim {
     state: &'static str,
     /// Not known after a grant by hand: its history names the hand, not the holder.
     owner: Option<String>,
+    took_over_from: Value,
     epoch: i64,
     record_version: i64,
 }
@@ -26,6 +27,7 @@ impl Default for Claim {
         Claim {
             state: "open",
             owner: None,
+            took_over_from: Value::Null,
             epoch: 0,
             record_version: 0,
         }
@@ -96,6 +98,7 @@ pub async fn assert_consistent(database: &Database<'_>) {
         let about = format!("claim on {record} {name}: {claim}");
         assert_eq!(claim["state"], want.state, "{about}");
         assert_eq!(claim["epoch"], want.epoch, "{about}");
+        assert_eq!(claim["took_over_from"], want.took_over_from, "{about}");
         assert_eq!(claim["record_version"], want.record_version, "{about}");
         if want.owner.is_some() {
             assert_eq!(claim["owner"], json!(want.owner), "{about}");
@@ -167,6 +170,7 @@ fn replay(row: &Value, record: &mut Replayed) {
             claim.epoch += 1;
             claim.state = "claimed";
             claim.owner = row["role"].as_str().map(|_| text(row, "author"));
+            claim.took_over_from = row["took_over_from"].clone();
         }
         "release" | "force_release" => {
             assert_eq!(
@@ -176,6 +180,7 @@ fn replay(row: &Value, record: &mut Replayed) {
             );
             claim.state = "open";
             claim.owner = None;
+            claim.took_over_from = Value::Null;
         }
         "renew" => assert_eq!(epoch, Some(claim.epoch), "{row}"),
         "complete" | "reopen" => {
@@ -187,6 +192,7 @@ fn replay(row: &Value, record: &mut Replayed) {
                 "open"
             };
             claim.owner = None;
+            claim.took_over_from = Value::Null;
         }
         "write" | "append" => {}
         other => panic!("unknown op {other}: {row}"),

@@ -157,9 +157,23 @@ fn tables() -> Vec<Ailment> {
         ailment(
             "storage",
             "kslate.storage",
-            "version 99, the library needs …: run SELECT kslate_setup()",
+            "version 99, the library needs …: install the newer kslate",
             "insert into kslate.storage (version) values (99)",
             "delete from kslate.storage where version = 99",
+        ),
+        ailment(
+            "storage",
+            "kslate.storage",
+            "version 1, the library needs …: run SELECT kslate_setup()",
+            "delete from kslate.storage where version > 1",
+            "insert into kslate.storage (version) values (2)",
+        ),
+        ailment(
+            "table",
+            "kslate.claim",
+            "column 19 of kslate.claim is not reason, as this library needs it: …",
+            "alter table kslate.claim rename column reason to why",
+            "alter table kslate.claim rename column why to reason",
         ),
     ]
 }

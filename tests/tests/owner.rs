@@ -103,7 +103,7 @@ async fn an_owner_that_could_be_somebody_is_refused() {
     crew.dba
         .run("alter schema kslate owner to kslate_owner")
         .await;
-    assert_eq!(crew.dba.run("select kslate_setup()").await, "1");
+    assert_eq!(crew.dba.run("select kslate_setup()").await, "2");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     crew.consistent().await;
 }
@@ -129,7 +129,7 @@ async fn scenario_13_what_is_set_up_and_rolled_back_leaves_nothing() {
         .expect_err("no storage yet");
     early.is("UNAVAILABLE");
     assert!(early.message.contains("kslate_setup()"), "{early:?}");
-    assert_eq!(dba.run("select kslate_setup()").await, "1");
+    assert_eq!(dba.run("select kslate_setup()").await, "2");
     dba.run("create role plain login").await;
     dba.run("grant execute on function kslate_setup() to plain")
         .await;
@@ -166,7 +166,7 @@ async fn odd_schema_names_are_only_names() {
             "0",
             "{name:?}"
         );
-        assert_eq!(setup.expect("it is set up"), "1", "{name:?}");
+        assert_eq!(setup.expect("it is set up"), "2", "{name:?}");
         dba.run(&format!(
             "select {quoted}.kslate_setup();
              select from {quoted}.kslate_class_apply(e'class: t\\nroles: {{ a: [pg:postgres] }}\\nfields: {{ note: {{ mode: lww, write: [a] }} }}');

@@ -9,18 +9,21 @@
 //! triggers, column lists and transition tables do not, so a table with any trigger but ours is left to the statement
 //! ([`Change::Foreign`]).
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
+use crate::columns::TABLES;
 use crate::error::Outcome;
 use crate::guard::Storage;
 use crate::spi::{Parameter, Row};
 
+mod layout;
 mod scan;
 mod table;
 mod target;
 
+pub use layout::check as check_columns;
 use scan::{Scan, Slot};
 use table::Table;
 
@@ -145,6 +148,21 @@ pub fn last<T>(
         found
     };
     found.map(|slot| read(&slot.row())).transpose()
+}
+
+/// The tables whose rows this library would misread, and why. One that is missing is not told.
+pub fn misplaced_columns(storage: Storage) -> Vec<(&'static str, String)> {
+    let look = |table: &'static str| {
+        let name = CString::new(table).ok()?;
+        // SAFETY: a catalog look-up.
+        let there = unsafe { pg_sys::get_relname_relid(name.as_ptr(), storage.schema) };
+        if there == pg_sys::InvalidOid {
+            return None;
+        }
+        let failure = Table::open(storage, &name, pg_sys::AccessShareLock).err()?;
+        Some((table, failure.message().to_owned()))
+    };
+    TABLES.iter().filter_map(|(table, _)| look(table)).collect()
 }
 
 /// Does this transaction see one snapshot until its end (REPEATABLE READ, SERIALIZABLE)?

@@ -5,6 +5,7 @@ use std::ptr;
 
 use pgrx::pg_sys;
 
+use super::layout;
 use super::one_snapshot;
 use super::scan::{Scan, Slot};
 use super::target::{self, Target};
@@ -38,9 +39,11 @@ impl Table {
                     "a table of kslate is missing: run SELECT kslate_setup() as a superuser",
                 ));
             }
-            Ok(Table {
+            let table = Table {
                 relation: pg_sys::table_open(relation, lock as i32),
-            })
+            };
+            layout::check(table.relation)?;
+            Ok(table)
         }
     }
 
@@ -181,7 +184,7 @@ impl Table {
             if (*description).natts as usize != values.len() {
                 return Err(Failure::new(
                     Code::Unavailable,
-                    "a table of kslate has other columns than this library knows: run ALTER EXTENSION kslate UPDATE and SELECT kslate_setup()",
+                    "a table of kslate has columns that are not kslate's: drop them",
                 ));
             }
             let new = Slot(pg_sys::MakeSingleTupleTableSlot(

@@ -35,7 +35,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
     }
     if !counts_are_kept(&old, &new) {
         return Err(immutable(
-            "epoch, version and record_version of a claim are counted by kslate: leave them out of your UPDATE",
+            "epoch, version, record_version and took_over_from of a claim are kept by kslate: leave them out of your UPDATE",
         ));
     }
     if same(&old, &new) {
@@ -104,6 +104,8 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
             columns.push((CLAIMED_AT, time(claimed.unwrap_or(now))));
             columns.push((RECHECK_AT, time(expires)));
             columns.push((ENDED, opt_text(ended.as_deref())));
+            let took_over_from = took_over_from(&old, &was, &owner);
+            columns.push((TOOK_OVER_FROM, opt_text(took_over_from.as_deref())));
         } else {
             columns.push((EPOCH, int(epoch)));
             columns.push((CLAIM_ID, old.datum(CLAIM_ID)));
@@ -134,6 +136,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
             CLAIMED_AT,
             EXPIRES_AT,
             RECHECK_AT,
+            TOOK_OVER_FROM,
         ] {
             columns.push((gone, None));
         }
@@ -154,11 +157,18 @@ fn same(old: &Row, new: &Row) -> bool {
         && old.get::<i32>(LEASE_SECONDS) == new.get::<i32>(LEASE_SECONDS)
 }
 
-/// Epoch and versions are kslate's to count: naming another one is refused, rather than ignored.
+/// Epoch, versions and who was taken over are kslate's: naming another one is refused, rather than ignored.
 fn counts_are_kept(old: &Row, new: &Row) -> bool {
     [EPOCH, VERSION, RECORD_VERSION]
         .iter()
         .all(|count| old.get::<i64>(*count) == new.get::<i64>(*count))
+        && old.get::<String>(TOOK_OVER_FROM) == new.get::<String>(TOOK_OVER_FROM)
+}
+
+/// Whose claim a grant to this owner displaces: another one's, which was not given back.
+fn took_over_from(old: &Row, was: &str, owner: &str) -> Option<String> {
+    old.get::<String>(OWNER)
+        .filter(|previous| was == state::CLAIMED && previous != owner)
 }
 
 /// AFTER ROW: every change but a renewal by our code is a row of history.
@@ -196,6 +206,16 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     if record_version == before {
         return Ok(fired.done());
     }
+    let took_over_from = if granted {
+        took_over_from(&old, &was, &new.need::<String>(OWNER)?)
+    } else if is == state::CLAIMED {
+        old.get(TOOK_OVER_FROM)
+    } else {
+        None
+    };
+    if new.get::<String>(TOOK_OVER_FROM) != took_over_from {
+        return Err(tampered());
+    }
     let record: String = new.need(RECORD)?;
     let field: String = new.need(FIELD)?;
     let author: String = new.get(CHANGED_BY).unwrap_or_default();
@@ -218,16 +238,16 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
         }
         return Ok(fired.done());
     }
-    let (mut took_over_from, mut op) = (None, "renew");
+    let mut op = "renew";
     if granted {
-        let previous = old.get::<String>(OWNER).filter(|_| was == state::CLAIMED);
-        op = match &previous {
-            None => "claim",
-            Some(owner) if Some(owner) != new.get::<String>(OWNER).as_ref() => "takeover",
-            Some(_) if old.get::<Time>(EXPIRES_AT) > new.get::<Time>(CLAIMED_AT) => "reattach",
-            Some(_) => "claim",
+        op = if took_over_from.is_some() {
+            "takeover"
+        } else if was == state::CLAIMED && old.get::<Time>(EXPIRES_AT) > new.get::<Time>(CLAIMED_AT)
+        {
+            "reattach"
+        } else {
+            "claim"
         };
-        took_over_from = previous.filter(|_| op == "takeover");
     } else if was == state::CLAIMED && is == state::OPEN {
         op = match new.get::<String>(ENDED).as_deref() {
             Some("released") => "release",
@@ -246,7 +266,7 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
         evidence: None,
         changed_at,
         epoch: Some(epoch),
-        took_over_from,
+        took_over_from: took_over_from.filter(|_| granted),
         reason: new.get(REASON),
     };
     match &call {

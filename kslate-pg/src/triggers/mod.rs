@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 
 use crate::error::{Code, Failure, Outcome};
 use crate::guard::{is_ours, Storage};
+use crate::rows;
 use crate::spi::{Parameter, Row};
 
 mod claim;
@@ -130,6 +131,8 @@ impl Fired {
             )
         };
         if schema == self.storage.schema && tables.contains(&name) {
+            // SAFETY: as above.
+            rows::check_columns(unsafe { (*self.data).tg_relation })?;
             return Ok(name);
         }
         Err(Failure::new(

@@ -24,7 +24,7 @@ fn service_and_classes() {
     );
     assert_eq!(
         ready.to_string(),
-        r#"{"status":"ready","version":"0.1.0","storage_version":1,"read_only":false}"#
+        r#"{"status":"ready","version":"0.2.0","storage_version":2,"read_only":false}"#
     );
     let openapi = stage.send("", "GET", "/openapi.json", "").expect(200);
     assert!(openapi["paths"]

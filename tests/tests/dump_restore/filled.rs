@@ -148,6 +148,16 @@ pub fn works(database: &Database, before: &Before) {
     let lapsed = w2.post(&task("inc-4", "claim"), "{}").expect(200);
     assert_eq!(lapsed["took_over_from"], "apikey:remediator/worker-1");
 
+    // Checkpoints count on, and what was saved is told digit for digit.
+    let checkpoint = "/v1/records/incidents/inc-2/checkpoint";
+    let loaded = w1.get(checkpoint);
+    assert!(loaded.text().contains("\"more\":1.10"), "{}", loaded.text());
+    assert_eq!(loaded.expect(200)["role"], "remediator");
+    let document =
+        r#"{"document": {"goal": "g", "decisions": [], "progress": 2, "open_questions": []}}"#;
+    assert_eq!(w1.put(checkpoint, document).expect(200)["checkpoint_id"], 2);
+    assert_eq!(w1.get(checkpoint).expect(200)["document"]["progress"], 2);
+
     // A request that was answered before is answered the same.
     let again = json!({"value": [1, null, {"a": []}], "claim_id": before.live["claim_id"]});
     let keyed = [("Idempotency-Key", "step-1")];

@@ -93,5 +93,5 @@ fn setting_up_can_be_rolled_back() {
         assert_eq!(count, "0", "{leftover}");
     }
     // And for good.
-    assert_eq!(database.psql("kslate", setup), "1");
+    assert_eq!(database.psql("kslate", setup), "2");
 }

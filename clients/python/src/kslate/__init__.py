@@ -77,7 +77,7 @@ from kslate._results import (
     WrittenChange,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Action", "Agent", "AlreadyExists", "Append", "AppendResult", "Blame", "BlameRow", "Busy", "Change", "ChangedField",

@@ -45,7 +45,7 @@ def test_pip_install(readers: Deployment, checkout: Path, tmp_path: Path) -> Non
         check=True,
     )
     version, identity, file = told.stdout.split()
-    assert (version, identity) == ("0.1.0", "apikey:remediator/worker-1")
+    assert (version, identity) == ("0.2.0", "apikey:remediator/worker-1")
     assert Path(file).is_relative_to(environment)
     assert (Path(file).parent / "py.typed").exists()
     assert sorted(checkout.rglob("*")) == before

@@ -16,7 +16,7 @@ pub struct Health {
 
 /// The server and its database can work.
 #[derive(ToSchema)]
-#[schema(example = json!({"status": "ready", "version": "0.1.0", "storage_version": 1, "read_only": false}))]
+#[schema(example = json!({"status": "ready", "version": "0.2.0", "storage_version": 2, "read_only": false}))]
 pub struct Ready {
     #[schema(pattern = "^ready$")]
     pub status: String,

@@ -12,8 +12,10 @@ use crate::server::openapi;
 use crate::server::openapi::service::{Health, Ready, Whoami};
 use crate::server::Server;
 
+/// A call that reads, as every other is: it is refused where extension, library and storage do not fit.
 const READY: Call = Call {
-    sql: "SELECT row_to_json(r)::text, NULL FROM (SELECT 'ready' AS status, {kslate}.kslate_version() AS version, \
+    sql: "SELECT row_to_json(r)::text, (SELECT count(*)::text FROM {kslate}.kslate_class_list()) \
+          FROM (SELECT 'ready' AS status, {kslate}.kslate_version() AS version, \
           (SELECT max(s.version) FROM kslate.storage s) AS storage_version, pg_catalog.pg_is_in_recovery() AS read_only) r",
 };
 const WHOAMI: Call = call!("kslate_whoami(identity => $1)", "r.roles");
