@@ -81,7 +81,7 @@ fn setting_up_can_be_rolled_back() {
         "kslate",
         &format!("begin; {setup}; select count(*) from kslate.record; rollback"),
     );
-    assert_eq!(seen, "1\n0");
+    assert_eq!(seen, "2\n0");
     assert_eq!(all(), before);
     for leftover in [
         "pg_namespace where nspname = 'kslate'",

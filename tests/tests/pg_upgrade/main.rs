@@ -6,9 +6,11 @@
 
 #[path = "../dump_restore/filled.rs"]
 mod filled;
+#[path = "../upgrade/released.rs"]
+mod released;
 
 use filled::{fill, works};
-use kslate_tests::{assert_consistent, bash, checksum, postgres_program, Cluster};
+use kslate_tests::{assert_consistent, bash, checksum, postgres_program, Cluster, Database};
 use std::path::{Path, PathBuf};
 
 /// The upgraded server; stopped when dropped.
@@ -25,7 +27,10 @@ mkdir -m 700 "$HOME_DIR" "$HOME_DIR/socket"
 if ((EUID == 0)); then chown -R "$owner:" "$HOME_DIR"; fi
 as_server "$NEW/initdb" --pgdata="$HOME_DIR/data" --username=postgres --auth=trust --encoding=UTF8 --locale=C.UTF-8 --data-checksums
 as_server "$NEW/pg_upgrade" --old-bindir="$OLD" --new-bindir="$NEW" --old-datadir="$old/data" --new-datadir="$HOME_DIR/data" \
-  --socketdir="$HOME_DIR/socket" --username=postgres || { tail -n 80 "$HOME_DIR"/data/pg_upgrade_output.d/*/log/pg_upgrade_dump_*.log; exit 1; }
+  --socketdir="$HOME_DIR/socket" --username=postgres || {
+    grep -rE -A 5 'error:|ERROR|FATAL' "$HOME_DIR"/data/pg_upgrade_output.d/*/log
+    exit 1
+  }
 as_server "$NEW/pg_ctl" -D "$HOME_DIR/data" -l "$HOME_DIR/log" -w -t 60 -o "-c listen_addresses='' -k '$HOME_DIR/socket'" start
 "#;
 
@@ -71,22 +76,35 @@ fn an_upgraded_cluster_goes_on_where_it_was() {
     let cluster = Cluster::start();
     let database = cluster.fresh_database();
     let before = fill(&database);
-    let (held, old) = (
-        checksum(&database),
-        database.psql("postgres", "show server_version_num"),
-    );
+    // PostgreSQL and kslate may be upgraded at once.
+    let older: Vec<Database> = released::all()
+        .iter()
+        .map(|version| released::database(&cluster, version))
+        .collect();
+    let held: Vec<String> = older.iter().chain([&database]).map(checksum).collect();
+    let old = database.psql("postgres", "show server_version_num");
     cluster.stop();
 
     let upgraded = Upgraded::from(&cluster, Path::new(&new));
-    let database = database.at(&upgraded.home.join("socket"));
+    let socket = upgraded.home.join("socket");
+    let older: Vec<Database> = older.iter().map(|old| old.at(&socket)).collect();
+    let database = database.at(&socket);
     let new = database.psql("postgres", "show server_version_num");
     println!("from {old} to {new} with {}", upgraded.bin);
     assert!(new > old);
-    assert_eq!(checksum(&database), held);
-    let findings = database.psql("kslate", "select * from kslate_doctor()");
-    assert_eq!(findings, "");
+    let now: Vec<String> = older.iter().chain([&database]).map(checksum).collect();
+    assert_eq!(now, held);
+    for database in &older {
+        database.psql("kslate", released::UPDATE);
+        database.psql("kslate", released::SETUP);
+    }
+    for database in older.iter().chain([&database]) {
+        let findings = database.psql("kslate", "select * from kslate_doctor()");
+        assert_eq!(findings, "");
+    }
     works(&database, &before);
-    tokio::runtime::Runtime::new()
-        .expect("a runtime")
-        .block_on(assert_consistent(&database));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    for database in older.iter().chain([&database]) {
+        runtime.block_on(assert_consistent(database));
+    }
 }
