@@ -70,9 +70,8 @@ fn kslate_checkpoint_save(
     crate::entry(|| {
         let record = need(record, "record")?;
         let document = need(document, "document")?;
-        let document_text = document.text();
         document
-            .check_depth(&document_text, "the document")
+            .check_depth("the document")
             .map_err(|f| f.record(record))?;
         if !document.is_object() {
             return Err(Failure::malformed("document must be a JSON object")
@@ -80,7 +79,7 @@ fn kslate_checkpoint_save(
                 .with("path", "/document"));
         }
         let request = Request::new(idempotency_key, "checkpoint_save")?
-            .part(Some(&document_text))
+            .value(Some(&document))
             .part(role)
             .number(seen_version)
             .number(claim_id);
@@ -101,7 +100,7 @@ fn kslate_checkpoint_save(
                         "seen_version is {stored_at}, the record is at version {record_version}: send the record_version that you last read"
                     ))));
                 }
-                check_document(&scope, &document_text)?;
+                check_document(&scope, &document)?;
                 save(&scope, &document, &role, stored_at)
         })?;
         Ok(TableIterator::once((
@@ -186,16 +185,20 @@ fn insert_by_statement(
 }
 
 /// Size and sections. A section is there when its key is, whatever its value.
-fn check_document(scope: &Scope<'_>, document: &str) -> Outcome<()> {
+fn check_document(scope: &Scope<'_>, document: &Jsonb) -> Outcome<()> {
     const DEFAULT_MAX_BYTES: usize = 262_144;
     let rules = scope.class.checkpoint.as_ref();
     let most = rules.map_or(DEFAULT_MAX_BYTES, |rules| rules.max_bytes as usize);
-    if document.len() > most {
+    let bytes = if document.surely_fits(most) {
+        0
+    } else {
+        document.text().len()
+    };
+    if bytes > most {
         return Err(scope.about(Failure::new(
             Code::PayloadTooLarge,
             format!(
-                "the document has {} bytes as jsonb text, {} allows {most}: shorten it, or store the bulk elsewhere and point to it",
-                document.len(),
+                "the document has {bytes} bytes as jsonb text, {} allows {most}: shorten it, or store the bulk elsewhere and point to it",
                 scope.class.name
             ),
         )));
@@ -203,14 +206,11 @@ fn check_document(scope: &Scope<'_>, document: &str) -> Outcome<()> {
     let Some(rules) = rules.filter(|rules| !rules.sections.is_empty()) else {
         return Ok(());
     };
-    type Keys = std::collections::BTreeMap<String, serde::de::IgnoredAny>;
-    let keys: Keys = serde_json::from_str(document)
-        .map_err(|_| Failure::malformed("document must be a JSON object"))?;
     let missing: Vec<&str> = rules
         .sections
         .iter()
         .map(String::as_str)
-        .filter(|s| !keys.contains_key(*s))
+        .filter(|section| !document.has_key(section))
         .collect();
     if missing.is_empty() {
         return Ok(());
@@ -260,7 +260,7 @@ fn kslate_checkpoint_load(
         if let (None, Some(id)) = (&row, checkpoint_id) {
             return Err(scope.about(Failure::new(
                 Code::NotFound,
-                format!("{record} has no checkpoint {id} of {role}; see kslate_checkpoint_list"),
+                format!("{record} has no checkpoint {id} of {role}; list its checkpoints to see which there are"),
             )));
         }
         let document: Option<Jsonb> = row.as_ref().and_then(|row| row.get(0));

@@ -217,14 +217,12 @@ fn kslate_complete(
         let (record, field) = (need(record, "record")?, need(field, "field")?);
         let claim_id = need(claim_id, "claim_id")?;
         let value = value.map_or_else(|| Jsonb::parse("null"), Ok)?;
-        let value_text = value
-            .checked_text()
-            .map_err(|f| f.field(field).record(record))?;
+        value.check().map_err(|f| f.field(field).record(record))?;
         check_text(evidence, "evidence")?;
         let request = Request::new(idempotency_key, "complete")?
             .part(Some(field))
             .number(Some(claim_id))
-            .part(Some(&value_text))
+            .value(Some(&value))
             .part(evidence);
         let call = Call::open(identity)?;
         let mut scope = call.scope(record)?;
@@ -320,7 +318,7 @@ fn not_completed(scope: &Scope<'_>, field: &str, lease: &Lease) -> Outcome<Failu
         .write(&store::FIELD_GET, &[text(&scope.record), text(field)])?;
     let author: Option<String> = rows.first().and_then(|row| row.get(2));
     let message = format!(
-        "{field} is {}, not completed: there is nothing to reopen",
+        "{field} is {}, not completed: there is nothing to reopen, claim it",
         lease.state
     );
     Ok(scope

@@ -9,6 +9,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::error::{json_text, Code, Failure, Outcome};
+use crate::json::Jsonb;
 use crate::scope::{need, Call};
 use crate::spi::{text, time};
 use crate::store;
@@ -56,6 +57,14 @@ impl Request {
             }
         }
         self
+    }
+
+    /// Adds a value, as its jsonb text.
+    pub fn value(self, value: Option<&Jsonb>) -> Request {
+        if self.key.is_none() {
+            return self;
+        }
+        self.part(value.map(Jsonb::text))
     }
 
     /// Adds a number or other plain parameter.

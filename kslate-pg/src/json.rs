@@ -12,6 +12,7 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 use pgrx::{direct_function_call, direct_function_call_as_datum, pg_sys};
 
 use crate::error::{Code, Failure, Outcome};
+use crate::shape;
 
 /// How deep a value or document may nest.
 pub const MAX_DEPTH: usize = 100;
@@ -21,8 +22,6 @@ pub const MAX_BYTES: usize = 1 << 20;
 const HEADER: usize = 4;
 /// `JB_FOBJECT` of utils/jsonb.h.
 const IS_OBJECT: u32 = 0x2000_0000;
-/// A level of nesting takes a container header and an entry, four bytes each.
-const BYTES_A_LEVEL: usize = 8;
 
 /// A `jsonb` datum, copied whole, with its length word.
 #[derive(Clone, Debug)]
@@ -62,9 +61,32 @@ impl Jsonb {
         self.bytes > HEADER && root & IS_OBJECT != 0
     }
 
+    /// What is behind the length word.
+    fn container(&self) -> &[u8] {
+        // SAFETY: the words hold as many bytes.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast::<u8>(), self.bytes) };
+        bytes.get(HEADER..).unwrap_or_default()
+    }
+
+    /// Has its text surely no more than `most` bytes, and no more levels than are allowed? False may be only doubt.
+    pub fn surely_fits(&self, most: usize) -> bool {
+        shape::fits(self.container(), MAX_DEPTH, most)
+    }
+
+    /// Is it this string?
+    pub fn is_string(&self, text: &str) -> bool {
+        shape::is_string(self.container(), text)
+    }
+
+    /// Is it an object with this key?
+    pub fn has_key(&self, key: &str) -> bool {
+        self.is_object() && shape::has_key(self.container(), key) == Some(true)
+    }
+
     /// Refuses what is nested too deep to be read again by every client.
-    pub fn check_depth(&self, text: &str, what: &str) -> Outcome<()> {
-        if self.bytes > MAX_DEPTH * BYTES_A_LEVEL && depth(text) > MAX_DEPTH {
+    pub fn check_depth(&self, what: &str) -> Outcome<()> {
+        if !self.surely_fits(usize::MAX) && depth(&self.text()) > MAX_DEPTH {
             return Err(Failure::malformed(format!(
                 "{what} is nested deeper than {MAX_DEPTH} levels: flatten it"
             )));
@@ -72,10 +94,13 @@ impl Jsonb {
         Ok(())
     }
 
-    /// The jsonb text of a field's value, or why it may not be stored.
-    pub fn checked_text(&self) -> Outcome<String> {
+    /// Refuses what may not be stored as a field's value.
+    pub fn check(&self) -> Outcome<()> {
+        if self.surely_fits(MAX_BYTES) {
+            return Ok(());
+        }
         let text = self.text();
-        self.check_depth(&text, "the value")?;
+        self.check_depth("the value")?;
         if text.len() > MAX_BYTES {
             return Err(Failure::new(
                 Code::PayloadTooLarge,
@@ -85,7 +110,7 @@ impl Jsonb {
                 ),
             ));
         }
-        Ok(text)
+        Ok(())
     }
 }
 

@@ -32,6 +32,7 @@ mod record;
 mod rows;
 mod scope;
 mod setup;
+mod shape;
 mod spi;
 mod store;
 mod time;

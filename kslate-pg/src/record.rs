@@ -98,7 +98,7 @@ fn members(object: &Jsonb, what: &str) -> Outcome<Vec<(String, Jsonb)>> {
         return Err(Failure::malformed(format!("{what} must be an object")));
     }
     let text = object.text();
-    object.check_depth(&text, what)?;
+    object.check_depth(what)?;
     let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&text)
         .map_err(|_| Failure::malformed(format!("{what} must be an object")))?;
     members
@@ -145,12 +145,12 @@ fn kslate_create(
             .transpose()?;
         for (name, value) in given.iter().flatten() {
             value
-                .checked_text()
+                .check()
                 .map_err(|failure| failure.field(name).record(record))?;
         }
         let request = Request::new(idempotency_key, "create")?
             .part(Some(record))
-            .part(fields.as_ref().map(Jsonb::text))
+            .value(fields.as_ref())
             .part(evidence);
         let call = Call::open(identity)?;
         let mut scope = call.scope(record)?;

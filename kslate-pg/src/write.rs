@@ -129,14 +129,12 @@ fn one(
 ) -> Outcome<OneRow> {
     let (record, field) = (need(asked.record, "record")?, need(asked.field, "field")?);
     let value = need(asked.value, "value")?;
-    let value_text = value
-        .checked_text()
-        .map_err(|f| f.field(field).record(record))?;
+    value.check().map_err(|f| f.field(field).record(record))?;
     check_expected(asked.expected_version)?;
     check_text(asked.evidence, "evidence")?;
     let request = Request::new(idempotency_key, operation)?
         .part(Some(field))
-        .part(Some(&value_text))
+        .value(Some(&value))
         .number(asked.expected_version)
         .part(asked.evidence)
         .number(asked.claim_id);

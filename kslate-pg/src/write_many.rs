@@ -57,7 +57,7 @@ fn kslate_write_many(
         let record = need(record, "record")?;
         let changes = need(changes, "changes")?;
         let request = Request::new(idempotency_key, "write_many")?
-            .part(Some(changes.text()))
+            .value(Some(&changes))
             .number(claim_id);
         let asked = asked(&changes)?;
         let call = Call::open(identity)?;
@@ -113,7 +113,7 @@ fn read_changes(text: &str) -> Result<Vec<Asked>, String> {
 fn asked(changes: &Jsonb) -> Outcome<Vec<(Asked, Jsonb)>> {
     const MOST: usize = 64;
     let text = changes.text();
-    changes.check_depth(&text, "changes")?;
+    changes.check_depth("changes")?;
     let asked = read_changes(&text).map_err(|reason| {
         Failure::malformed(format!(
             "changes must be an array of {{\"field\", \"value\", \"expected_version\"?, \"evidence\"?}}: {reason}"
@@ -140,7 +140,7 @@ fn asked(changes: &Jsonb) -> Outcome<Vec<(Asked, Jsonb)>> {
         }
         let value = Jsonb::parse(change.value.get())?;
         value
-            .checked_text()
+            .check()
             .map_err(|failure| failure.field(&change.field))?;
         read.push((change, value));
     }

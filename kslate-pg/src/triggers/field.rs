@@ -17,7 +17,7 @@ use crate::time::Time;
 
 /// The field that the gate is about, and the value that it holds back.
 const STATUS: &str = "status";
-const RESOLVED: &str = "\"resolved\"";
+const RESOLVED: &str = "resolved";
 
 /// BEFORE ROW: for a writer that is not our code, makes version, record version and author.
 pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
@@ -71,7 +71,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
     };
     if let Some(value) = new.get::<Jsonb>(VALUE) {
         value
-            .checked_text()
+            .check()
             .map_err(|failure| failure.field(&field).record(&record))?;
     }
     let rows = call.session.write(&store::BUMP_RECORD, &[text(&record)])?;
@@ -223,7 +223,7 @@ fn gate(
     };
     let resolved = |row: &Row| {
         row.get::<Jsonb>(VALUE)
-            .is_some_and(|value| value.text() == RESOLVED)
+            .is_some_and(|value| value.is_string(RESOLVED))
     };
     if !resolved(new) || old.is_some_and(resolved) {
         return Ok(());
