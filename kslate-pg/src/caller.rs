@@ -75,7 +75,7 @@ impl Caller {
             let failure = Failure::new(
                 Code::ScopeDenied,
                 format!(
-                    "{} holds no role in {}; its roles: {}",
+                    "{} holds no role in {}; its roles: {}. Have the class name the identity under one of them",
                     self.identity,
                     class.name,
                     all.join(", ")

@@ -1,5 +1,6 @@
 //! The entries of append fields.
 
+use kslate_class::Mode;
 use pgrx::prelude::*;
 
 use crate::history::check_page;
@@ -37,7 +38,10 @@ fn kslate_entries(
         let call = Call::open(identity)?;
         let scope = call.scope(record)?;
         crate::record::must_exist(&scope)?;
-        scope.field_of_mode(field, &[kslate_class::Mode::Append])?;
+        let definition = scope.field(field)?;
+        if definition.mode != Mode::Append {
+            return Err(scope.wrong_mode(definition, "it has no entries, read the field"));
+        }
         scope.readable_field(field)?;
         let (statement, from) = if newest_first == Some(true) {
             (&store::ENTRIES_NEWEST, after.unwrap_or(i64::MAX))

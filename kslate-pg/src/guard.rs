@@ -82,6 +82,35 @@ impl Storage {
 thread_local! {
     /// How many guards live in this backend.
     static LIVE: Cell<u32> = const { Cell::new(0) };
+    /// The path of the innermost guard.
+    static PATH: Cell<Path> = const { Cell::new(Path::NoGuard) };
+}
+
+/// Where a guard's search_path stands. Pinning costs more than the smallest of our changes, which executes no statement.
+#[derive(Clone, Copy)]
+enum Path {
+    NoGuard,
+    /// Still the caller's, as is this lock_timeout.
+    Callers(i32),
+    /// Ours, until this nest level of settings ends.
+    Pinned(i32),
+}
+
+/// From here to the end of the innermost guard, names are looked up as our statements expect. Called before anything is
+/// executed that looks up names: a statement, or somebody's own trigger, constraint or index expression.
+pub fn pin_path() {
+    let Path::Callers(lock_timeout) = PATH.get() else {
+        return;
+    };
+    // SAFETY: undone when the guard is dropped, and by the abort of the (sub)transaction after an ERROR.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        PATH.set(Path::Pinned(level));
+        set(c"search_path", c"pg_catalog, kslate, pg_temp");
+        // Somebody's trigger may SET LOCAL it: what is put back after that must be the caller's, not ours.
+        pg_sys::LockTimeout = lock_timeout;
+        bound_lock_wait();
+    }
 }
 
 /// Is it our own code that executes the present statement? The owner's user id alone would not tell: a superuser can take
@@ -91,42 +120,52 @@ pub fn is_ours(storage: Storage) -> bool {
     LIVE.get() > 0 && unsafe { pg_sys::GetUserId() } == storage.owner
 }
 
-/// While it lives, statements run as the owner of schema kslate, with a pinned search_path and a bounded lock wait.
+/// While it lives, our code runs as the owner of schema kslate and with a bounded lock wait; its statements also with a pinned
+/// search_path ([`pin_path`]).
 pub struct Guard {
     user: pg_sys::Oid,
     context: i32,
-    gucs: i32,
-    _planner: Planner,
+    /// The path of the guard around this one.
+    around: Path,
+    _settings: Settings,
 }
 
-/// While it lives, plans are made for the long run: they are kept as long as the backend lives, and one that was made while a
-/// table was small would read all of it for good. Every statement of ours has its index; none is worth compiling.
-struct Planner {
+/// Settings that hold while it lives, set where PostgreSQL reads them.
+///
+/// Plans are made for the long run: they are kept as long as the backend lives, and one that was made while a table was small
+/// would read all of it for good. Every statement of ours has its index; none is worth compiling.
+struct Settings {
     seqscan: bool,
     jit: bool,
+    lock_timeout: i32,
 }
 
-impl Planner {
-    fn for_kept_plans() -> Planner {
+impl Settings {
+    fn ours() -> Settings {
         // SAFETY: settings of this backend, which is one thread; put back on drop.
         unsafe {
-            let before = Planner {
+            let before = Settings {
                 seqscan: pg_sys::enable_seqscan,
                 jit: pg_sys::jit_enabled,
+                lock_timeout: pg_sys::LockTimeout,
             };
             pg_sys::enable_seqscan = false;
             pg_sys::jit_enabled = false;
+            if lock_wait_is_too_long() {
+                pg_sys::LockTimeout = LOCK_TIMEOUT_MS;
+            }
             before
         }
     }
 }
 
-impl Drop for Planner {
+impl Drop for Settings {
     fn drop(&mut self) {
         // SAFETY: as above; an ERROR does not put them back, so this is done while panicking too.
         unsafe {
             pg_sys::enable_seqscan = self.seqscan;
             pg_sys::jit_enabled = self.jit;
+            pg_sys::LockTimeout = self.lock_timeout;
         }
     }
 }
@@ -139,16 +178,13 @@ impl Guard {
         // SAFETY: undone on drop, and by the abort of the (sub)transaction after an ERROR.
         unsafe {
             pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
-            let gucs = pg_sys::NewGUCNestLevel();
             LIVE.set(LIVE.get() + 1);
             let guard = Guard {
                 user,
                 context,
-                gucs,
-                _planner: Planner::for_kept_plans(),
+                around: PATH.replace(Path::Callers(pg_sys::LockTimeout)),
+                _settings: Settings::ours(),
             };
-            set(c"search_path", c"pg_catalog, kslate, pg_temp");
-            bound_lock_wait();
             pg_sys::SetUserIdAndSecContext(
                 storage.owner,
                 context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32,
@@ -161,12 +197,15 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         LIVE.set(LIVE.get().saturating_sub(1));
+        let path = PATH.replace(self.around);
         // After an ERROR the abort of the (sub)transaction restores both.
         if !std::thread::panicking() {
-            // SAFETY: puts back what `enter` found.
+            // SAFETY: puts back what `enter` and `pin_path` found.
             unsafe {
                 pg_sys::SetUserIdAndSecContext(self.user, self.context);
-                pg_sys::AtEOXact_GUC(true, self.gucs);
+                if let Path::Pinned(level) = path {
+                    pg_sys::AtEOXact_GUC(true, level);
+                }
             }
         }
     }
@@ -200,12 +239,16 @@ impl Drop for PinnedPath {
 
 /// Until the nest level ends.
 unsafe fn bound_lock_wait() {
-    // SAFETY: as its caller's.
-    unsafe {
-        if pg_sys::LockTimeout == 0 || pg_sys::LockTimeout > LOCK_TIMEOUT_MS {
-            set(c"lock_timeout", c"8000");
-        }
+    if lock_wait_is_too_long() {
+        // SAFETY: as its caller's.
+        unsafe { set(c"lock_timeout", c"8000") };
     }
+}
+
+fn lock_wait_is_too_long() -> bool {
+    // SAFETY: reads a setting.
+    let present = unsafe { pg_sys::LockTimeout };
+    present == 0 || present > LOCK_TIMEOUT_MS
 }
 
 /// Sets a parameter until the nest level ends.

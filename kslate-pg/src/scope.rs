@@ -38,7 +38,7 @@ impl Call {
         let caller = Caller::identify(identity)?;
         let storage = Storage::find()?;
         let guard = Guard::enter(storage)?;
-        let session = Session::open()?;
+        let session = Session::open();
         Ok(Call {
             session,
             _guard: guard,
@@ -102,7 +102,7 @@ pub struct Scope<'c> {
     pub roles: Vec<String>,
     generation: u64,
     /// The record's row, from its lock to the next change.
-    locked: RefCell<Option<Locked>>,
+    locked: RefCell<Option<Locked<'static>>>,
 }
 
 impl Scope<'_> {
@@ -199,8 +199,13 @@ impl Scope<'_> {
             Mode::Task => "claim it, then renew, release or complete it",
             Mode::Cas | Mode::Lww => "write it",
         };
-        let message = format!("{name} has mode {}: {hint}", field.mode.as_str());
-        Err(self.about(Failure::malformed(message).field(name)))
+        Err(self.wrong_mode(field, hint))
+    }
+
+    /// MALFORMED for what a field's mode does not have; the hint says what to do instead.
+    pub fn wrong_mode(&self, field: &Field, hint: &str) -> Failure {
+        let message = format!("{} has mode {}: {hint}", field.name, field.mode.as_str());
+        self.about(Failure::malformed(message).field(&field.name))
     }
 
     /// The role that a change of this field is recorded under; SCOPE_DENIED where none is held.

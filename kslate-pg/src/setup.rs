@@ -59,7 +59,7 @@ fn kslate_version() -> &'static str {
 /// As the owner of the schema: the migrations that are missing, then the views.
 fn migrate(storage: Storage) -> Outcome<()> {
     let _guard = Guard::enter(storage)?;
-    let session = Session::open()?;
+    let session = Session::open();
     let version = present_version(storage)?;
     if version > STORAGE_VERSION {
         return Err(Failure::new(
@@ -125,7 +125,7 @@ fn extension_schema() -> Outcome<String> {
 }
 
 fn script(sql: &str) -> Outcome<()> {
-    Session::open()?.run_script(&c_text(sql)?)
+    Session::open().run_script(&c_text(sql)?)
 }
 
 fn c_text(sql: &str) -> Outcome<CString> {

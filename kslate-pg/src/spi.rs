@@ -3,6 +3,7 @@
 //! All statements run inside one [`Session`], as the owner of schema kslate and with a pinned search_path
 //! (see [`crate::guard`]).
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -11,6 +12,7 @@ use pgrx::datum::{FromDatum, IntoDatum};
 use pgrx::{pg_sys, Uuid};
 
 use crate::error::{Code, Failure, Outcome};
+use crate::guard::pin_path;
 use crate::json::Jsonb;
 use crate::time::Time;
 
@@ -107,19 +109,33 @@ pub fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Parameter {
     values.into_iter().collect::<Vec<&str>>().into_datum()
 }
 
-/// One SPI connection. A nested one (a trigger below a statement of ours) is a connection of its own.
+/// One SPI connection, made for its first statement. A nested one (a trigger below a statement of ours) is a connection of its
+/// own.
 pub struct Session {
+    connected: Cell<bool>,
     _not_send: PhantomData<*mut ()>,
 }
 
 impl Session {
-    /// Connects to SPI.
-    pub fn open() -> Outcome<Session> {
+    /// A session that has executed nothing yet.
+    pub fn open() -> Session {
+        Session {
+            connected: Cell::new(false),
+            _not_send: PhantomData,
+        }
+    }
+
+    fn connect(&self) -> Outcome<()> {
+        if self.connected.get() {
+            return Ok(());
+        }
+        pin_path();
         // SAFETY: matched by SPI_finish on drop, or by the end of the transaction after an ERROR.
         match unsafe { pg_sys::SPI_connect() } {
-            code if code == pg_sys::SPI_OK_CONNECT as i32 => Ok(Session {
-                _not_send: PhantomData,
-            }),
+            code if code == pg_sys::SPI_OK_CONNECT as i32 => {
+                self.connected.set(true);
+                Ok(())
+            }
             code => Err(failed(code)),
         }
     }
@@ -159,6 +175,7 @@ impl Session {
         parameters: &[Parameter],
         read_only: bool,
     ) -> Outcome<Rows<'_>> {
+        self.connect()?;
         let plan = statement.plan()?;
         let (mut values, nulls) = split(parameters);
         // SAFETY: the plan takes as many parameters as it declares; the snapshot is registered while it is used.
@@ -187,6 +204,7 @@ impl Session {
         read_only: bool,
     ) -> Outcome<Rows<'_>> {
         debug_assert_eq!(parameters.len(), statement.types.len());
+        self.connect()?;
         let plan = statement.plan()?;
         let (mut values, nulls) = split(parameters);
         // SAFETY: the plan takes as many parameters as it declares.
@@ -198,6 +216,7 @@ impl Session {
 
     /// Runs SQL text of our own files (several statements); no user text ever comes here.
     pub fn run_script(&self, sql: &std::ffi::CStr) -> Outcome<()> {
+        self.connect()?;
         // SAFETY: the text is one of our SQL files.
         match unsafe { pg_sys::SPI_execute(sql.as_ptr(), false, 0) } {
             code if code < 0 => Err(failed(code)),
@@ -209,7 +228,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // After an ERROR the transaction's end cleans SPI up; touching it before would be wrong.
-        if !std::thread::panicking() {
+        if self.connected.get() && !std::thread::panicking() {
             // SAFETY: the connection was opened by this session and is the innermost one.
             unsafe { pg_sys::SPI_finish() };
         }
@@ -295,6 +314,22 @@ impl Drop for Rows<'_> {
     }
 }
 
+/// `TupleDescAttr(description, column)->atttypid`.
+unsafe fn type_of_column(description: pg_sys::TupleDesc, column: usize) -> pg_sys::Oid {
+    // SAFETY: as its caller's; from PostgreSQL 18 on the attributes lie behind their compact form.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        let attributes = (*description).attrs.as_ptr();
+        #[cfg(feature = "pg18")]
+        let attributes: *const pg_sys::FormData_pg_attribute = (*description)
+            .compact_attrs
+            .as_ptr()
+            .add((*description).natts as usize)
+            .cast();
+        (*attributes.add(column)).atttypid
+    }
+}
+
 /// One row, taken apart. It must not outlive what it was taken from.
 pub struct Row {
     values: Vec<pg_sys::Datum>,
@@ -346,8 +381,8 @@ impl Row {
     /// The value of a column, counted from 0; None is NULL. The caller names the column's own type.
     pub fn get<T: FromDatum + IntoDatum>(&self, column: usize) -> Option<T> {
         let (value, null) = (*self.values.get(column)?, *self.nulls.get(column)?);
-        // SAFETY: attributes are counted from 1, and the column is one of the description's.
-        let kind = unsafe { pg_sys::SPI_gettypeid(self.description, column as i32 + 1) };
+        // SAFETY: the column is one of the description's.
+        let kind = unsafe { type_of_column(self.description, column) };
         if kind != T::type_oid() {
             // A name read as text would be read past its end: better an error of ours than a crash of the server.
             pgrx::error!("column {column} of a kslate statement has type {kind:?}");

@@ -5,9 +5,9 @@
 //! costs three times what the change does, and every change of a record needs several.
 //!
 //! Isolation levels see what they would see with the statements: READ COMMITTED follows a row to its newest version,
-//! REPEATABLE READ and SERIALIZABLE end in 40001 where it was changed after their snapshot. Row triggers fire. Statement
-//! triggers, column lists and transition tables do not, so a table with any trigger but ours is left to the statement
-//! ([`Change::Foreign`]).
+//! REPEATABLE READ and SERIALIZABLE end in 40001 where it was changed after their snapshot. No trigger fires: what ours do after
+//! a row was changed, the gate and the row of history, is done here by calling the same code ([`triggers::changed`]), and a table
+//! with any trigger but ours is left to the statement ([`Change::Foreign`]).
 
 use std::ffi::{CStr, CString};
 
@@ -17,8 +17,10 @@ use crate::columns::TABLES;
 use crate::error::Outcome;
 use crate::guard::Storage;
 use crate::spi::{Parameter, Row};
+use crate::triggers;
 
 mod layout;
+mod raw;
 mod scan;
 mod table;
 mod target;
@@ -73,9 +75,14 @@ pub fn each(
 }
 
 /// Locks the row with this primary key and reads it as it is then; None where the snapshot has none.
-pub fn lock(storage: Storage, table: &CStr, key: &[&str]) -> Outcome<Option<Locked>> {
-    let table = Table::to_change(storage, table)?;
-    Ok(table.lock(key)?.map(|slot| Locked { slot, table }))
+pub fn lock<'n>(storage: Storage, table: &'n CStr, key: &[&str]) -> Outcome<Option<Locked<'n>>> {
+    let open = Table::to_change(storage, table)?;
+    Ok(open.lock(key)?.map(|slot| Locked {
+        slot,
+        table: open,
+        storage,
+        name: table,
+    }))
 }
 
 /// Locks the row with this primary key, lets `change` judge it and name the columns to set, and sets them.
@@ -85,26 +92,29 @@ pub fn update<T>(
     key: &[&str],
     change: impl FnOnce(&Row) -> Outcome<(T, Columns)>,
 ) -> Outcome<Change<T>> {
-    let table = Table::to_change(storage, table)?;
-    if !table.has_only_own_triggers() {
+    let open = Table::to_change(storage, table)?;
+    if !open.layout.own_triggers {
         return Ok(Change::Foreign);
     }
-    let Some(slot) = table.lock(key)? else {
+    let Some(slot) = open.lock(key)? else {
         return Ok(Change::Missing);
     };
     let (answer, columns) = change(&slot.row())?;
-    table.update(&slot, &columns)?;
+    let new = open.update(&slot, &columns)?;
+    changed(storage, table, Some(&slot), &new)?;
     Ok(Change::Made(answer))
 }
 
 /// A row that this transaction has locked, as it was then. It must not outlive the call.
-pub struct Locked {
+pub struct Locked<'n> {
     // Dropped in this order.
     slot: Slot,
     table: Table,
+    storage: Storage,
+    name: &'n CStr,
 }
 
-impl Locked {
+impl Locked<'_> {
     /// The row; it must not outlive the lock's value.
     pub fn row(&self) -> Row {
         self.slot.row()
@@ -112,22 +122,32 @@ impl Locked {
 
     /// Sets columns of the row, which nobody has changed since it was locked. False: [`Change::Foreign`].
     pub fn set(self, columns: &[(usize, Parameter)]) -> Outcome<bool> {
-        if !self.table.has_only_own_triggers() {
+        if !self.table.layout.own_triggers {
             return Ok(false);
         }
-        self.table.update(&self.slot, columns)?;
+        let new = self.table.update(&self.slot, columns)?;
+        changed(self.storage, self.name, Some(&self.slot), &new)?;
         Ok(true)
     }
 }
 
 /// Inserts a row with all columns of the table, in their order. False: [`Change::Foreign`].
 pub fn insert(storage: Storage, table: &CStr, values: &[Parameter]) -> Outcome<bool> {
-    let table = Table::to_change(storage, table)?;
-    if !table.has_only_own_triggers() {
+    let open = Table::to_change(storage, table)?;
+    if !open.layout.own_triggers {
         return Ok(false);
     }
-    table.insert(values)?;
+    let new = open.insert(values)?;
+    changed(storage, table, None, &new)?;
     Ok(true)
+}
+
+/// What our triggers do after a row was changed.
+fn changed(storage: Storage, table: &CStr, old: Option<&Slot>, new: &Slot) -> Outcome<()> {
+    match triggers::changed(table) {
+        Some(after) => after(storage, old.map(Slot::row).as_ref(), &new.row()),
+        None => Ok(()),
+    }
 }
 
 /// Reads the row with the highest primary key that begins with `key`, as it is committed now.
@@ -140,8 +160,10 @@ pub fn last<T>(
     let table = Table::to_change(storage, table)?;
     // SAFETY: the snapshot is given back; after an ERROR by the transaction's end.
     let found = unsafe {
-        pg_sys::CommandCounterIncrement();
-        pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
+        raw::guarded(|| {
+            raw::CommandCounterIncrement();
+            raw::PushActiveSnapshot(raw::GetLatestSnapshot());
+        });
         let backward = pg_sys::ScanDirection::BackwardScanDirection;
         let found = table.find(key, pg_sys::GetActiveSnapshot(), backward);
         pg_sys::PopActiveSnapshot();

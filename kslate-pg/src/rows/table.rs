@@ -5,20 +5,19 @@ use std::ptr;
 
 use pgrx::pg_sys;
 
-use super::layout;
+use super::layout::{self, Layout};
 use super::one_snapshot;
-use super::scan::{Scan, Slot};
+use super::raw;
+use super::scan::{find_raw, Key, Slot};
 use super::target::{self, Target};
 use crate::error::{Code, Failure, Outcome};
-use crate::guard::Storage;
+use crate::guard::{pin_path, Storage};
 use crate::spi::Parameter;
-
-/// The triggers that are ours (sql/triggers.sql).
-const OWN_TRIGGERS: [&CStr; 3] = [c"a_version", c"z_history", c"a_keep"];
 
 /// An open table. After an ERROR the transaction's end closes it.
 pub struct Table {
     pub relation: pg_sys::Relation,
+    pub layout: Layout,
 }
 
 impl Table {
@@ -39,23 +38,12 @@ impl Table {
                     "a table of kslate is missing: run SELECT kslate_setup() as a superuser",
                 ));
             }
-            let table = Table {
+            let mut table = Table {
                 relation: pg_sys::table_open(relation, lock as i32),
+                layout: Layout::default(),
             };
-            layout::check(table.relation)?;
+            table.layout = layout::check(table.relation)?;
             Ok(table)
-        }
-    }
-
-    pub fn has_only_own_triggers(&self) -> bool {
-        // SAFETY: the relation is open; its triggers' names are C strings.
-        unsafe {
-            let triggers = (*self.relation).trigdesc;
-            triggers.is_null()
-                || (0..(*triggers).numtriggers as usize).all(|i| {
-                    let name = (*(*triggers).triggers.add(i)).tgname;
-                    OWN_TRIGGERS.contains(&CStr::from_ptr(name))
-                })
         }
     }
 
@@ -66,20 +54,66 @@ impl Table {
 
     /// Finds the row by the primary key, on a fresh snapshot, and locks it.
     pub fn lock(&self, key: &[&str]) -> Outcome<Option<Slot>> {
-        // SAFETY: the snapshot is given back below; after an ERROR by the transaction's end.
+        let key = Key::of(key);
+        // SAFETY: the snapshot and the slots are given back; after an ERROR by the transaction's end.
+        let (locked, outcome) = unsafe { raw::guarded(|| self.lock_raw(&key)) };
+        let locked = Slot(locked);
+        match outcome {
+            None => Ok(None),
+            Some(pg_sys::TM_Result::TM_Ok) => Ok(Some(locked)),
+            Some(pg_sys::TM_Result::TM_Updated | pg_sys::TM_Result::TM_Deleted)
+                if one_snapshot() =>
+            {
+                pgrx::ereport!(
+                    ERROR,
+                    pgrx::PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+                    "could not serialize access due to concurrent update"
+                );
+            }
+            Some(pg_sys::TM_Result::TM_Deleted) => Ok(None),
+            Some(_) => Err(could_not_lock()),
+        }
+    }
+
+    /// A slot, and what became of the lock; None where there is no such row. In the slot is the row's newest version.
+    unsafe fn lock_raw(
+        &self,
+        key: &Key,
+    ) -> (*mut pg_sys::TupleTableSlot, Option<pg_sys::TM_Result::Type>) {
+        // SAFETY: the relation is open, and the tuple that is locked was seen in it by this snapshot.
         unsafe {
             // What this command has done so far must be seen, and what others committed while we waited.
-            pg_sys::CommandCounterIncrement();
-            pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
-            let snapshot = pg_sys::GetActiveSnapshot();
-            let locked = self.slot();
+            raw::CommandCounterIncrement();
+            raw::PushActiveSnapshot(raw::GetTransactionSnapshot());
+            let snapshot = raw::GetActiveSnapshot();
+            let seen = raw::table_slot_create(self.relation, ptr::null_mut());
+            let locked = raw::table_slot_create(self.relation, ptr::null_mut());
             let forward = pg_sys::ScanDirection::ForwardScanDirection;
-            let outcome = match self.find(key, snapshot, forward) {
-                None => Ok(false),
-                Some(seen) => self.lock_tuple(&seen, snapshot, &locked),
-            };
-            pg_sys::PopActiveSnapshot();
-            Ok(outcome?.then_some(locked))
+            let outcome = find_raw(self.relation, key, snapshot, forward, seen).then(|| {
+                let mut flags = pg_sys::TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS as u8;
+                if !one_snapshot() {
+                    flags |= pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8;
+                }
+                let mut place = (*seen).tts_tid;
+                let mut about: pg_sys::TM_FailureData = std::mem::zeroed();
+                match (*(*self.relation).rd_tableam).tuple_lock {
+                    None => pg_sys::TM_Result::TM_Invisible,
+                    Some(tuple_lock) => tuple_lock(
+                        self.relation,
+                        &mut place,
+                        snapshot,
+                        locked,
+                        raw::GetCurrentCommandId(true),
+                        pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
+                        pg_sys::LockWaitPolicy::LockWaitBlock,
+                        flags,
+                        &mut about,
+                    ),
+                }
+            });
+            raw::ExecDropSingleTupleTableSlot(seen);
+            raw::PopActiveSnapshot();
+            (locked, outcome)
         }
     }
 
@@ -90,116 +124,78 @@ impl Table {
         snapshot: pg_sys::Snapshot,
         direction: pg_sys::ScanDirection::Type,
     ) -> Option<Slot> {
-        let seen = self.slot();
-        // SAFETY: as its caller's; the slot keeps the row when the scan is over.
-        let found = unsafe { Scan::begin(self, key, snapshot).next(direction, &seen) };
-        found.then_some(seen)
+        let key = Key::of(key);
+        // SAFETY: as its caller's.
+        let (slot, found) = unsafe {
+            raw::guarded(|| {
+                let slot = raw::table_slot_create(self.relation, ptr::null_mut());
+                let found = find_raw(self.relation, &key, snapshot, direction, slot);
+                (slot, found)
+            })
+        };
+        let slot = Slot(slot);
+        found.then_some(slot)
     }
 
-    /// Locks the tuple, after its writers have ended, and takes its newest version into the slot. False: it was deleted.
-    pub unsafe fn lock_tuple(
-        &self,
-        seen: &Slot,
-        snapshot: pg_sys::Snapshot,
-        slot: &Slot,
-    ) -> Outcome<bool> {
-        // SAFETY: the tuple was seen by this snapshot in this relation.
-        unsafe {
-            let (mut place, one_snapshot) = ((*seen.0).tts_tid, one_snapshot());
-            let mut flags = pg_sys::TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS as u8;
-            if !one_snapshot {
-                flags |= pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8;
-            }
-            let mut about: pg_sys::TM_FailureData = std::mem::zeroed();
-            let Some(tuple_lock) = (*(*self.relation).rd_tableam).tuple_lock else {
-                return Err(could_not_lock());
-            };
-            let command = pg_sys::GetCurrentCommandId(true);
-            let outcome = pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                tuple_lock(
-                    self.relation,
-                    &mut place,
-                    snapshot,
-                    slot.0,
-                    command,
-                    pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
-                    pg_sys::LockWaitPolicy::LockWaitBlock,
-                    flags,
-                    &mut about,
-                )
-            });
-            match outcome {
-                pg_sys::TM_Result::TM_Ok => Ok(true),
-                pg_sys::TM_Result::TM_Updated | pg_sys::TM_Result::TM_Deleted if one_snapshot => {
-                    pgrx::ereport!(
-                        ERROR,
-                        pgrx::PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
-                        "could not serialize access due to concurrent update"
-                    );
-                }
-                pg_sys::TM_Result::TM_Deleted => Ok(false),
-                _ => Err(could_not_lock()),
-            }
-        }
-    }
-
-    /// Sets columns of a locked row.
-    pub fn update(&self, locked: &Slot, columns: &[(usize, Parameter)]) -> Outcome<()> {
-        let target = Target::open(self.relation);
+    /// Sets columns of a locked row, and returns it as it is then. No trigger fires.
+    pub fn update(&self, locked: &Slot, columns: &[(usize, Parameter)]) -> Outcome<Slot> {
         // SAFETY: the new slot has the relation's columns; what it points to lives until the row is written.
         unsafe {
             let old = locked.row();
-            let new = Slot(pg_sys::MakeSingleTupleTableSlot(
-                (*self.relation).rd_att,
-                &pg_sys::TTSOpsVirtual,
-            ));
-            for column in 0..(*(*self.relation).rd_att).natts as usize {
+            let new = Slot::virtual_tuple(self.relation, |column| {
                 let set = columns.iter().find(|(set, _)| *set == column);
-                new.set(
-                    column,
-                    set.map_or_else(|| old.datum(column), |(_, value)| *value),
-                );
+                set.map_or_else(|| old.datum(column), |(_, value)| *value)
+            });
+            if self.layout.plain {
+                self.update_plain(locked, &new);
+            } else {
+                pin_path();
+                Target::open(self.relation).update(locked, &new);
             }
-            pg_sys::ExecStoreVirtualTuple(new.0);
-            let mut recheck: pg_sys::EPQState = std::mem::zeroed();
-            target::init_recheck(&mut recheck, target.state);
-            pg_sys::AfterTriggerBeginQuery();
-            pg_sys::ExecSimpleRelationUpdate(
-                target.relation,
-                target.state,
-                &mut recheck,
-                locked.0,
-                new.0,
-            );
-            pg_sys::AfterTriggerEndQuery(target.state);
+            Ok(new)
         }
-        Ok(())
     }
 
-    pub fn insert(&self, values: &[Parameter]) -> Outcome<()> {
-        let target = Target::open(self.relation);
+    /// Most updates are HOT and leave the indexes alone, so they are opened where that was not so.
+    unsafe fn update_plain(&self, locked: &Slot, new: &Slot) {
+        // SAFETY: as in `update`; the row was locked by this transaction, so nobody has changed it.
+        unsafe {
+            let mut stale = target::no_indexes();
+            raw::guarded(|| {
+                raw::CheckCmdReplicaIdentity(self.relation, pg_sys::CmdType::CMD_UPDATE);
+                raw::simple_table_tuple_update(
+                    self.relation,
+                    &mut (*locked.0).tts_tid,
+                    new.0,
+                    raw::GetActiveSnapshot(),
+                    &mut stale,
+                );
+            });
+            if stale != target::no_indexes() {
+                Target::open(self.relation).insert_index_entries(new, stale);
+            }
+        }
+    }
+
+    /// Inserts a row with all columns of the table, and returns it. No trigger fires.
+    pub fn insert(&self, values: &[Parameter]) -> Outcome<Slot> {
         // SAFETY: as in `update`.
         unsafe {
-            let description = (*self.relation).rd_att;
-            if (*description).natts as usize != values.len() {
+            if (*(*self.relation).rd_att).natts as usize != values.len() {
                 return Err(Failure::new(
                     Code::Unavailable,
                     "a table of kslate has columns that are not kslate's: drop them",
                 ));
             }
-            let new = Slot(pg_sys::MakeSingleTupleTableSlot(
-                description,
-                &pg_sys::TTSOpsVirtual,
-            ));
-            for (column, value) in values.iter().enumerate() {
-                new.set(column, *value);
+            let new = Slot::virtual_tuple(self.relation, |column| {
+                values.get(column).copied().flatten()
+            });
+            if !self.layout.plain {
+                pin_path();
             }
-            pg_sys::ExecStoreVirtualTuple(new.0);
-            pg_sys::AfterTriggerBeginQuery();
-            pg_sys::ExecSimpleRelationInsert(target.relation, target.state, new.0);
-            pg_sys::AfterTriggerEndQuery(target.state);
+            Target::open(self.relation).insert(&new);
+            Ok(new)
         }
-        Ok(())
     }
 }
 

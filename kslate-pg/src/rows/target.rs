@@ -4,33 +4,65 @@ use std::ptr;
 
 use pgrx::pg_sys;
 
-/// What PostgreSQL wants to know of the relation that is written to: its indexes and triggers.
+use super::raw;
+use super::scan::Slot;
+
+/// A relation that is written to, with its indexes and without its triggers.
 pub struct Target {
-    pub state: *mut pg_sys::EState,
-    pub relation: *mut pg_sys::ResultRelInfo,
+    state: *mut pg_sys::EState,
+    relation: *mut pg_sys::ResultRelInfo,
 }
 
 impl Target {
     pub fn open(relation: pg_sys::Relation) -> Target {
         // SAFETY: the relation is open and outlives the target; the node is of the size and kind that it says.
         unsafe {
-            let state = pg_sys::CreateExecutorState();
-            let target = pg_sys::MemoryContextAllocZero(
-                (*state).es_query_cxt,
-                size_of::<pg_sys::ResultRelInfo>(),
-            )
-            .cast::<pg_sys::ResultRelInfo>();
-            (*target).type_ = pg_sys::NodeTag::T_ResultRelInfo;
-            pg_sys::InitResultRelInfo(target, relation, 0, ptr::null_mut(), 0);
-            pg_sys::ExecOpenIndices(target, false);
-            // AFTER triggers look for their relation there.
-            (*state).es_opened_result_relations = pg_sys::lappend(ptr::null_mut(), target.cast());
-            (*state).es_output_cid = pg_sys::GetCurrentCommandId(true);
-            (*state).es_snapshot = pg_sys::GetActiveSnapshot();
-            Target {
-                state,
-                relation: target,
-            }
+            raw::guarded(|| {
+                let state = raw::CreateExecutorState();
+                let size = size_of::<pg_sys::ResultRelInfo>();
+                let target: *mut pg_sys::ResultRelInfo =
+                    raw::MemoryContextAllocZero((*state).es_query_cxt, size).cast();
+                (*target).type_ = pg_sys::NodeTag::T_ResultRelInfo;
+                raw::InitResultRelInfo(target, relation, 0, ptr::null_mut(), 0);
+                (*target).ri_TrigDesc = ptr::null_mut();
+                raw::ExecOpenIndices(target, false);
+                (*state).es_output_cid = raw::GetCurrentCommandId(true);
+                (*state).es_snapshot = raw::GetActiveSnapshot();
+                Target {
+                    state,
+                    relation: target,
+                }
+            })
+        }
+    }
+
+    /// Inserts a row, and checks the table's constraints.
+    pub fn insert(&self, new: &Slot) {
+        // SAFETY: the slot holds a tuple of the relation.
+        unsafe { pg_sys::ExecSimpleRelationInsert(self.relation, self.state, new.0) };
+    }
+
+    /// Changes a row that is locked, and checks the table's constraints.
+    pub fn update(&self, locked: &Slot, new: &Slot) {
+        // SAFETY: both slots hold tuples of the relation.
+        unsafe {
+            let mut recheck: pg_sys::EPQState = std::mem::zeroed();
+            init_recheck(&mut recheck, self.state);
+            pg_sys::ExecSimpleRelationUpdate(
+                self.relation,
+                self.state,
+                &mut recheck,
+                locked.0,
+                new.0,
+            );
+        }
+    }
+
+    /// Adds the index entries of a row that was updated, in those indexes that are stale.
+    pub fn insert_index_entries(&self, new: &Slot, stale: StaleIndexes) {
+        // SAFETY: the slot holds the tuple as it was stored.
+        unsafe {
+            let _recheck = insert_index_entries(self.relation, new.0, self.state, stale);
         }
     }
 }
@@ -40,22 +72,85 @@ impl Drop for Target {
         if !std::thread::panicking() {
             // SAFETY: opened once.
             unsafe {
-                pg_sys::ExecCloseIndices(self.relation);
-                pg_sys::ExecResetTupleTable((*self.state).es_tupleTable, false);
-                pg_sys::FreeExecutorState(self.state);
+                raw::guarded(|| {
+                    raw::ExecCloseIndices(self.relation);
+                    raw::ExecResetTupleTable((*self.state).es_tupleTable, false);
+                    raw::FreeExecutorState(self.state);
+                });
             }
         }
     }
 }
 
+/// Which indexes an update has left without an entry for the row: from PostgreSQL 16 on all, or those that summarise.
 #[cfg(feature = "pg15")]
-pub unsafe fn init_recheck(recheck: &mut pg_sys::EPQState, state: *mut pg_sys::EState) {
+pub type StaleIndexes = bool;
+#[cfg(not(feature = "pg15"))]
+pub type StaleIndexes = pg_sys::TU_UpdateIndexes::Type;
+
+/// None are stale.
+#[cfg(feature = "pg15")]
+pub fn no_indexes() -> StaleIndexes {
+    false
+}
+
+/// None are stale.
+#[cfg(not(feature = "pg15"))]
+pub fn no_indexes() -> StaleIndexes {
+    pg_sys::TU_UpdateIndexes::TU_None
+}
+
+#[cfg(feature = "pg15")]
+unsafe fn insert_index_entries(
+    relation: *mut pg_sys::ResultRelInfo,
+    slot: *mut pg_sys::TupleTableSlot,
+    state: *mut pg_sys::EState,
+    _: StaleIndexes,
+) -> *mut pg_sys::List {
+    // SAFETY: as its caller's.
+    unsafe {
+        pg_sys::ExecInsertIndexTuples(
+            relation,
+            slot,
+            state,
+            true,
+            false,
+            ptr::null_mut(),
+            ptr::null_mut(),
+        )
+    }
+}
+
+#[cfg(not(feature = "pg15"))]
+unsafe fn insert_index_entries(
+    relation: *mut pg_sys::ResultRelInfo,
+    slot: *mut pg_sys::TupleTableSlot,
+    state: *mut pg_sys::EState,
+    stale: StaleIndexes,
+) -> *mut pg_sys::List {
+    // SAFETY: as its caller's.
+    unsafe {
+        pg_sys::ExecInsertIndexTuples(
+            relation,
+            slot,
+            state,
+            true,
+            false,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            stale == pg_sys::TU_UpdateIndexes::TU_Summarizing,
+        )
+    }
+}
+
+#[cfg(feature = "pg15")]
+unsafe fn init_recheck(recheck: &mut pg_sys::EPQState, state: *mut pg_sys::EState) {
     // SAFETY: as its caller's.
     unsafe { pg_sys::EvalPlanQualInit(recheck, state, ptr::null_mut(), ptr::null_mut(), -1) }
 }
 
 #[cfg(not(feature = "pg15"))]
-pub unsafe fn init_recheck(recheck: &mut pg_sys::EPQState, state: *mut pg_sys::EState) {
+unsafe fn init_recheck(recheck: &mut pg_sys::EPQState, state: *mut pg_sys::EState) {
     // SAFETY: as its caller's.
     unsafe {
         pg_sys::EvalPlanQualInit(

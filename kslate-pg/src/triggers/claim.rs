@@ -7,6 +7,7 @@ use super::field::{class_of, made_by_before, no_record, tampered};
 use super::{immutable, Event, Fired};
 use crate::columns::claim::*;
 use crate::error::{Failure, Outcome};
+use crate::guard::Storage;
 use crate::history::{self, Entry};
 use crate::lease::{new_claim_id, state};
 use crate::scope::Call;
@@ -174,8 +175,27 @@ fn took_over_from(old: &Row, was: &str, owner: &str) -> Option<String> {
 /// AFTER ROW: every change but a renewal by our code is a row of history.
 pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     fired.on(&[c"claim"])?;
-    let ours = fired.ours();
     let (old, new) = (fired.old_row()?, fired.new_row()?);
+    let call = if fired.ours() {
+        None
+    } else {
+        Some(Call::open(None)?)
+    };
+    judge(fired.storage, call.as_ref(), &old, &new)?;
+    Ok(fired.done())
+}
+
+/// The same for our own code, which fires no trigger.
+pub fn changed(storage: Storage, old: Option<&Row>, new: &Row) -> Outcome<()> {
+    match old {
+        Some(old) => judge(storage, None, old, new),
+        None => Ok(()),
+    }
+}
+
+/// `call` is that of a writer who is not our code.
+fn judge(storage: Storage, call: Option<&Call>, old: &Row, new: &Row) -> Outcome<()> {
+    let ours = call.is_none();
     let (before, record_version) = (
         old.need::<i64>(RECORD_VERSION)?,
         new.need::<i64>(RECORD_VERSION)?,
@@ -199,15 +219,15 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
         .any(|key| old.get::<String>(*key) != new.get::<String>(*key));
     if moved
         || record_version < before
-        || (record_version == before && !ours && !(same(&old, &new) && counts_are_kept(&old, &new)))
+        || (record_version == before && !ours && !(same(old, new) && counts_are_kept(old, new)))
     {
         return Err(tampered());
     }
     if record_version == before {
-        return Ok(fired.done());
+        return Ok(());
     }
     let took_over_from = if granted {
-        took_over_from(&old, &was, &new.need::<String>(OWNER)?)
+        took_over_from(old, &was, &new.need::<String>(OWNER)?)
     } else if is == state::CLAIMED {
         old.get(TOOK_OVER_FROM)
     } else {
@@ -220,23 +240,22 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     let field: String = new.need(FIELD)?;
     let author: String = new.get(CHANGED_BY).unwrap_or_default();
     let changed_at: Time = new.need(CHANGED_AT)?;
-    let call = if ours { None } else { Some(Call::open(None)?) };
-    if let Some(call) = &call {
+    if let Some(call) = call {
         let by = new.get::<String>(CHANGED_BY);
         made_by_before(call, &record, record_version, by, new.get(CHANGED_ROLE))?;
     }
     if counts {
         // The value changes with it, and the field's trigger writes history. Our code has brought it along.
-        if let Some(call) = &call {
-            let class = class_of(&call.session, &fired, &record)?;
+        if let Some(call) = call {
+            let class = class_of(&call.session, storage, &record)?;
             if class
                 .field(&field)
                 .is_some_and(|field| field.mode == Mode::Task)
             {
-                set_result(&call.session, &record, &field, &new, &is)?;
+                set_result(&call.session, &record, &field, new, &is)?;
             }
         }
-        return Ok(fired.done());
+        return Ok(());
     }
     let mut op = "renew";
     if granted {
@@ -269,11 +288,10 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
         took_over_from: took_over_from.filter(|_| granted),
         reason: new.get(REASON),
     };
-    match &call {
-        None => history::append(&Session::open()?, fired.storage, &entry)?,
-        Some(call) => history::append(&call.session, fired.storage, &entry)?,
+    match call {
+        None => history::append(&Session::open(), storage, &entry),
+        Some(call) => history::append(&call.session, storage, &entry),
     }
-    Ok(fired.done())
 }
 
 /// A task completed or reopened by hand has no value but JSON null, or none.

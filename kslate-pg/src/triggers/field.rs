@@ -7,6 +7,7 @@ use super::{immutable, Event, Fired};
 use crate::catalog;
 use crate::columns::field::*;
 use crate::error::{Code, Failure, Outcome};
+use crate::guard::Storage;
 use crate::history::{self, Entry};
 use crate::json::Jsonb;
 use crate::rows;
@@ -62,7 +63,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
         }
         (1, new.get::<String>(EVIDENCE))
     };
-    let class = class_of(&call.session, &fired, &record)?;
+    let class = class_of(&call.session, call.storage, &record)?;
     let Some(definition) = class.field(&field) else {
         let message = format!("{} has no field {field}", class.name);
         return Err(Failure::new(Code::NotFound, message)
@@ -97,14 +98,29 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
 /// AFTER ROW: the final row, whoever wrote it, meets the gate and goes into history.
 pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     fired.on(&[c"field"])?;
-    let ours = fired.ours();
     let new = fired.new_row()?;
     let old = if fired.event == Event::Update {
         Some(fired.old_row()?)
     } else {
         None
     };
-    let before = old.as_ref().map_or(Ok(0), |old| old.need::<i64>(VERSION))?;
+    let call = if fired.ours() {
+        None
+    } else {
+        Some(Call::open(None)?)
+    };
+    judge(fired.storage, call.as_ref(), old.as_ref(), &new)?;
+    Ok(fired.done())
+}
+
+/// The same for our own code, which fires no trigger.
+pub fn changed(storage: Storage, old: Option<&Row>, new: &Row) -> Outcome<()> {
+    judge(storage, None, old, new)
+}
+
+/// `call` is that of a writer who is not our code.
+fn judge(storage: Storage, call: Option<&Call>, old: Option<&Row>, new: &Row) -> Outcome<()> {
+    let before = old.map_or(Ok(0), |old| old.need::<i64>(VERSION))?;
     let version: i64 = new.need(VERSION)?;
     if version != before.saturating_add(1) {
         return Err(immutable(
@@ -114,23 +130,16 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     let record: String = new.need(RECORD)?;
     let field: String = new.need(FIELD)?;
     let record_version: i64 = new.need(RECORD_VERSION)?;
-    if let Some(old) = &old {
+    if let Some(old) = old {
         let moved = old.get::<String>(RECORD).as_ref() != Some(&record)
             || old.get::<String>(FIELD).as_ref() != Some(&field);
         if moved || record_version <= old.need::<i64>(RECORD_VERSION)? {
             return Err(tampered());
         }
     }
-    let call = if ours { None } else { Some(Call::open(None)?) };
-    let own_session;
-    let session = match &call {
-        Some(call) => &call.session,
-        None => {
-            own_session = Session::open()?;
-            &own_session
-        }
-    };
-    if let Some(call) = &call {
+    let own_session = Session::open();
+    let session = call.map_or(&own_session, |call| &call.session);
+    if let Some(call) = call {
         let author = new.get::<String>(AUTHOR);
         made_by_before(
             call,
@@ -140,13 +149,13 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
             new.get::<String>(ROLE),
         )?;
     }
-    let class = class_of(session, &fired, &record)?;
+    let class = class_of(session, storage, &record)?;
     if field == STATUS {
-        gate(session, &class, &record, &new, old.as_ref())?;
+        gate(session, &class, &record, new, old)?;
     }
     // First values stand in the history row of the creation.
-    if ours && record_version == 0 {
-        return Ok(fired.done());
+    if call.is_none() && record_version == 0 {
+        return Ok(());
     }
     let mode = class.field(&field).map_or(Mode::Cas, |field| field.mode);
     let mut entry = Entry {
@@ -166,7 +175,7 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     };
     match mode {
         Mode::Append => entry.op = "append",
-        Mode::Task if ours => {
+        Mode::Task if call.is_none() => {
             let rows = session.write(&store::EPOCH, &[text(&record), text(&field)])?;
             let claim = rows.first();
             entry.epoch = claim.as_ref().and_then(|row| row.get(0));
@@ -179,8 +188,7 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
         }
         _ => {}
     }
-    history::append(session, fired.storage, &entry)?;
-    Ok(fired.done())
+    history::append(session, storage, &entry)
 }
 
 /// What the BEFORE trigger made for a hand-written row must have come through: another trigger may sort later.
@@ -246,9 +254,9 @@ fn gate(
 }
 
 /// The class that a record's name names.
-pub fn class_of(session: &Session, fired: &Fired, record: &str) -> Outcome<std::rc::Rc<Class>> {
+pub fn class_of(session: &Session, storage: Storage, record: &str) -> Outcome<std::rc::Rc<Class>> {
     let class = record.split('/').next().unwrap_or(record);
-    catalog::class(session, fired.storage, class).map_err(|failure| failure.record(record))
+    catalog::class(session, storage, class).map_err(|failure| failure.record(record))
 }
 
 pub fn no_record(record: &str) -> Failure {

@@ -235,6 +235,18 @@ impl Fired {
     }
 }
 
+/// What is done after our own code has changed a row without firing triggers: given the row before and after.
+pub type Changed = fn(Storage, Option<&Row>, &Row) -> Outcome<()>;
+
+/// What that is for a table, None where nothing is.
+pub fn changed(table: &CStr) -> Option<Changed> {
+    match table.to_bytes() {
+        b"field" => Some(field::changed),
+        b"claim" => Some(claim::changed),
+        _ => None,
+    }
+}
+
 /// A change that nobody may make.
 fn immutable(message: impl Into<String>) -> Failure {
     Failure::new(Code::Immutable, message)

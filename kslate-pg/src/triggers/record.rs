@@ -30,7 +30,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
         return Err(Failure::malformed("record must be class/key"));
     };
     let call = Call::open(None)?;
-    class_of(&call.session, &fired, &name)?;
+    class_of(&call.session, call.storage, &name)?;
     let author = call.caller.identity.clone();
     drop(call);
     Ok(fired.pass_with(&[
@@ -51,7 +51,7 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     let new = fired.new_row()?;
     let name: String = new.need(RECORD)?;
     let call = Call::open(None)?;
-    let class = class_of(&call.session, &fired, &name)?;
+    let class = class_of(&call.session, call.storage, &name)?;
     let author: String = new.need(CREATED_BY)?;
     let first = record::FirstValues {
         given: Vec::new(),
