@@ -7,7 +7,7 @@ use crate::columns::claim::{EXPIRES_AT, LEASE_SECONDS, RECHECK_AT};
 use crate::error::{Code, Failure, Outcome};
 use crate::idempotency::Request;
 use crate::lease::{default_lease, grant, is_live, lock, lock_row, state, task, Lease};
-use crate::rows::{self, Change};
+use crate::rows::Change;
 use crate::scope::{need, Call, Scope};
 use crate::spi::{text, time};
 use crate::store;
@@ -157,7 +157,7 @@ fn kslate_renew(
         lease.must_be_held(&scope, field, claim_id, now)?;
         let expires_at = now.plus_seconds(seconds);
         let seconds_datum = (seconds as i32).into_datum();
-        let renewed = rows::update(call.storage, c"claim", &[record, field], |row| {
+        let renewed = crate::lease::change(&scope, field, |row| {
             // A shorter lease moves recheck_at down; else its value, and so HOT, stays.
             let recheck_at = row
                 .get(RECHECK_AT)

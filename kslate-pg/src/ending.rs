@@ -9,8 +9,8 @@ use crate::columns::claim;
 use crate::error::{Code, Failure, Outcome};
 use crate::idempotency::Request;
 use crate::json::Jsonb;
-use crate::lease::{lock, state, task, Lease};
-use crate::rows::{self, Change};
+use crate::lease::{self, lock, state, task, Lease};
+use crate::rows::Change;
 use crate::scope::{check_text, need, Call, Scope};
 use crate::spi::{int, jsonb, opt_text, text, time};
 use crate::store;
@@ -40,8 +40,7 @@ struct Ended {
 fn end(scope: &Scope<'_>, field: &str, ending: &Ending<'_>, now: Time) -> Outcome<Ended> {
     let queued_at = (ending.state == state::OPEN).then_some(now);
     let caller = scope.call.caller.identity.as_str();
-    let key = [scope.record.as_str(), field];
-    let ended = rows::update(scope.call.storage, c"claim", &key, |row| {
+    let ended = lease::change(scope, field, |row| {
         let version = row.need::<i64>(claim::VERSION)?.saturating_add(ending.step);
         let record_version = scope.count()?;
         let mut columns = vec![

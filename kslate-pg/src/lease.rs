@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::columns::claim::*;
 use crate::error::{Code, Failure, Outcome};
 use crate::history::ended_by_grant;
-use crate::rows::{self, Change};
+use crate::rows::{self, Change, Columns};
 use crate::scope::Scope;
 use crate::spi::{int, opt_text, text, time, uuid, Row};
 use crate::store;
@@ -116,9 +116,27 @@ pub fn lock(scope: &mut Scope<'_>, field: &str) -> Outcome<Lease> {
 pub fn lock_row(scope: &Scope<'_>, field: &str) -> Outcome<Option<Lease>> {
     let key = [scope.record.as_str(), field];
     let locked = rows::lock(scope.call.storage, c"claim", &key)?;
-    locked
+    let lease = locked
+        .as_ref()
         .map(|locked| Lease::of_row(&locked.row()))
-        .transpose()
+        .transpose();
+    scope.claim.replace(locked);
+    lease
+}
+
+/// Changes the claim's row, locked before or not (see [`rows::update`]).
+pub fn change<T>(
+    scope: &Scope<'_>,
+    field: &str,
+    change: impl FnOnce(&Row) -> Outcome<(T, Columns)>,
+) -> Outcome<Change<T>> {
+    match scope.claim.take() {
+        Some(locked) => locked.update(change),
+        None => {
+            let key = [scope.record.as_str(), field];
+            rows::update(scope.call.storage, c"claim", &key, change)
+        }
+    }
 }
 
 /// A lease in whole seconds, 1 to the field's most; never clamped.
@@ -236,8 +254,7 @@ pub fn grant(
         .clone()
         .filter(|_| lease.state == state::CLAIMED && !same);
     let (claim_id, expires_at) = (new_claim_id()?, now.plus_seconds(seconds));
-    let key = [scope.record.as_str(), field];
-    let changed = rows::update(scope.call.storage, c"claim", &key, |row| {
+    let changed = change(scope, field, |row| {
         let epoch = row.need::<i64>(EPOCH)?.saturating_add(1);
         let record_version = scope.count()?;
         Ok((

@@ -1,7 +1,8 @@
 //! kslate: shared, structured records for fleets of software agents. Every rule lives in this extension.
 //!
 //! The way of a call: [`entry`] → `scope` (who is calling, about which record) → one of the operations
-//! (`record`, `write`, `claim`, `checkpoint`, `history`, …) → `store` (kept plans) → `triggers` (versions, gate, history).
+//! (`record`, `write`, `claim`, `checkpoint`, `history`, …) → `rows` (single rows, without a statement) or `store` (kept plans) →
+//! `triggers` (versions, gate, history), which fire for everybody else and are called for us.
 
 use std::panic::AssertUnwindSafe;
 

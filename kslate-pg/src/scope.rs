@@ -12,7 +12,7 @@ use crate::catalog;
 use crate::columns;
 use crate::error::{Code, Failure, Outcome};
 use crate::guard::{Guard, Storage};
-use crate::rows::{self, Locked};
+use crate::rows::{self, Change, Locked};
 use crate::spi::{int, text, Session};
 use crate::store;
 
@@ -67,6 +67,7 @@ impl Call {
             roles,
             generation,
             locked: RefCell::new(None),
+            claim: RefCell::new(None),
         })
     }
 
@@ -89,6 +90,7 @@ impl Call {
             roles,
             generation,
             locked: RefCell::new(None),
+            claim: RefCell::new(None),
         })
     }
 }
@@ -103,6 +105,8 @@ pub struct Scope<'c> {
     generation: u64,
     /// The record's row, from its lock to the next change.
     locked: RefCell<Option<Locked<'static>>>,
+    /// The row of the claim that the call is about, from its lock to its change (see [`crate::lease`]).
+    pub claim: RefCell<Option<Locked<'static>>>,
 }
 
 impl Scope<'_> {
@@ -137,7 +141,9 @@ impl Scope<'_> {
         let locked = self.locked.take().ok_or_else(|| self.no_record())?;
         let version: i64 = locked.row().need(columns::record::VERSION)?;
         let version = version.saturating_add(1);
-        if !locked.set(&[(columns::record::VERSION, int(version))])? {
+        let counted =
+            locked.update(|_| Ok(((), vec![(columns::record::VERSION, int(version))])))?;
+        if let Change::Foreign = counted {
             let parameters = [text(&self.record)];
             self.call.session.write(&store::BUMP_RECORD, &parameters)?;
         }

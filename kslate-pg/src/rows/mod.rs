@@ -96,13 +96,10 @@ pub fn update<T>(
     if !open.layout.own_triggers {
         return Ok(Change::Foreign);
     }
-    let Some(slot) = open.lock(key)? else {
-        return Ok(Change::Missing);
-    };
-    let (answer, columns) = change(&slot.row())?;
-    let new = open.update(&slot, &columns)?;
-    changed(storage, table, Some(&slot), &new)?;
-    Ok(Change::Made(answer))
+    match lock(storage, table, key)? {
+        Some(locked) => locked.update(change),
+        None => Ok(Change::Missing),
+    }
 }
 
 /// A row that this transaction has locked, as it was then. It must not outlive the call.
@@ -120,14 +117,18 @@ impl Locked<'_> {
         self.slot.row()
     }
 
-    /// Sets columns of the row, which nobody has changed since it was locked. False: [`Change::Foreign`].
-    pub fn set(self, columns: &[(usize, Parameter)]) -> Outcome<bool> {
+    /// Lets `change` judge the row, which nobody has changed since it was locked, and name the columns to set, and sets them.
+    pub fn update<T>(
+        self,
+        change: impl FnOnce(&Row) -> Outcome<(T, Columns)>,
+    ) -> Outcome<Change<T>> {
         if !self.table.layout.own_triggers {
-            return Ok(false);
+            return Ok(Change::Foreign);
         }
-        let new = self.table.update(&self.slot, columns)?;
+        let (answer, columns) = change(&self.slot.row())?;
+        let new = self.table.update(&self.slot, &columns)?;
         changed(self.storage, self.name, Some(&self.slot), &new)?;
-        Ok(true)
+        Ok(Change::Made(answer))
     }
 }
 
