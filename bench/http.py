@@ -57,11 +57,10 @@ class Wrk:
 
 def against_pgbench(cluster, shim, op, sync, rounds, all_clients, table, report):
     fill(cluster, op, "kslate")
-    # pgbench has the first part of the records, or where there are but two the one of all even places.
-    places = count(1, op.slices if op.slices == 2 else 1)
+    places = count()
     by_turns([Wrk(shim, op, 32, places)], 1)  # the server's connections make their plans
     for clients in all_clients:
-        through, direct = by_turns([Wrk(shim, op, clients, places), side(cluster, op, None, clients, sync)], rounds, 0.5)
+        through, direct = by_turns([Wrk(shim, op, clients, places), side(cluster, op, None, clients, sync, next(places))], rounds, 0.5)
         ratio, adds = through.to(direct), through.p50 - direct.p50
         table.row(op.name, "on" if sync else "off", clients, through.tps, ratio, through.p50, through.p99, adds, through.cpu)
         report.progress(f"HTTP {op.name}, {clients} connections: {through.tps:.0f}/s, {ratio:.2f} of pgbench, adds {adds:.2f} ms")
