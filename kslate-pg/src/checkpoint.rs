@@ -247,25 +247,23 @@ fn kslate_checkpoint_load(
         let scope = call.scope(record)?;
         must_exist(&scope)?;
         let role = role_of(&scope, role)?;
-        let rows = match checkpoint_id {
-            None => call
-                .session
-                .read(&store::CHECKPOINT_LATEST, &[text(record), text(&role)])?,
+        let found = match checkpoint_id {
+            None => latest(&scope, &role)?,
             Some(id) => {
                 let parameters = [text(record), text(&role), int(id)];
-                call.session.read(&store::CHECKPOINT_GET, &parameters)?
+                let rows = call.session.read(&store::CHECKPOINT_GET, &parameters)?;
+                let row = rows.first().ok_or_else(|| {
+                    let message = format!("{record} has no checkpoint {id} of {role}; list its checkpoints to see which there are");
+                    scope.about(Failure::new(Code::NotFound, message))
+                })?;
+                Some((row.need(0)?, row.need(1)?))
             }
         };
-        let row = rows.first();
-        if let (None, Some(id)) = (&row, checkpoint_id) {
-            return Err(scope.about(Failure::new(
-                Code::NotFound,
-                format!("{record} has no checkpoint {id} of {role}; list its checkpoints to see which there are"),
-            )));
-        }
-        let document: Option<Jsonb> = row.as_ref().and_then(|row| row.get(0));
-        let version: i64 = row.as_ref().and_then(|row| row.get(1)).unwrap_or(0);
-        let since = if row.is_some() { version } else { -1 };
+        let since = found.as_ref().map_or(-1, |(_, version)| *version);
+        let (document, version): (Option<Jsonb>, i64) = match found {
+            Some((document, version)) => (Some(document), version),
+            None => (None, 0),
+        };
         let changed = changed_fields(&scope, since)?;
         Ok(TableIterator::once((
             record.to_owned(),
@@ -275,6 +273,30 @@ fn kslate_checkpoint_load(
             changed.into(),
         )))
     })
+}
+
+/// A role's latest checkpoint: its document and record version.
+fn latest(scope: &Scope<'_>, role: &str) -> Outcome<Option<(Jsonb, i64)>> {
+    use columns::checkpoint::{CHECKPOINT_ID, DOCUMENT, RECORD, RECORD_VERSION, ROLE};
+    const BY_ROLE: rows::Index = rows::Index {
+        name: c"checkpoint_role",
+        columns: &[RECORD, ROLE, CHECKPOINT_ID],
+    };
+    let (storage, key) = (scope.call.storage, [scope.record.as_str(), role]);
+    let found = rows::read_last(storage, c"checkpoint", &BY_ROLE, &key, |row| {
+        Ok((row.need(DOCUMENT)?, row.need(RECORD_VERSION)?))
+    })?;
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let parameters = [text(&scope.record), text(role)];
+    let rows = scope
+        .call
+        .session
+        .read(&store::CHECKPOINT_LATEST, &parameters)?;
+    rows.first()
+        .map(|row| Ok((row.need(0)?, row.need(1)?)))
+        .transpose()
 }
 
 /// The JSON array of what changed above a record version.

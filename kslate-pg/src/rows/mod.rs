@@ -55,6 +55,31 @@ pub fn read<T>(
     found.map(|slot| read(&slot.row())).transpose()
 }
 
+/// An index that is no primary key: its name, and its columns, counted from 0 as in [`crate::columns`].
+pub struct Index {
+    pub name: &'static CStr,
+    pub columns: &'static [usize],
+}
+
+/// Reads the last row in the order of an index whose key begins so, on the snapshot of the calling query. None: the table has no such
+/// index, read it by a statement.
+pub fn read_last<T>(
+    storage: Storage,
+    table: &CStr,
+    index: &Index,
+    key: &[&str],
+    read: impl FnOnce(&Row) -> Outcome<T>,
+) -> Outcome<Option<Option<T>>> {
+    let table = Table::open(storage, table, pg_sys::AccessShareLock)?;
+    let Some(index) = table.index(storage, index.name, index.columns) else {
+        return Ok(None);
+    };
+    let backward = pg_sys::ScanDirection::BackwardScanDirection;
+    // SAFETY: a query is running, so it has a snapshot.
+    let found = unsafe { table.find_by(index, key, pg_sys::GetActiveSnapshot(), backward) };
+    found.map(|slot| read(&slot.row())).transpose().map(Some)
+}
+
 /// Reads all rows whose primary key begins with `key`, in its order, on the snapshot of the calling query.
 pub fn each(
     storage: Storage,

@@ -22,14 +22,24 @@ impl Scan {
     pub unsafe fn begin(table: &Table, key: &[&str], snapshot: pg_sys::Snapshot) -> Scan {
         let key = Key::of(key);
         // SAFETY: as its caller's.
-        unsafe { raw::guarded(|| Scan::begin_raw(table.relation, &key, snapshot)) }
+        unsafe {
+            raw::guarded(|| {
+                let index = raw::primary_key(table.relation);
+                Scan::begin_raw(table.relation, index, &key, snapshot)
+            })
+        }
     }
 
-    unsafe fn begin_raw(table: pg_sys::Relation, key: &Key, snapshot: pg_sys::Snapshot) -> Scan {
+    unsafe fn begin_raw(
+        table: pg_sys::Relation,
+        index: pg_sys::Oid,
+        key: &Key,
+        snapshot: pg_sys::Snapshot,
+    ) -> Scan {
         // SAFETY: the index is the table's own; the keys are copied by index_rescan.
         unsafe {
             let lock = pg_sys::AccessShareLock as i32;
-            let index = raw::index_open(raw::primary_key(table), lock);
+            let index = raw::index_open(index, lock);
             let mut keys: [pg_sys::ScanKeyData; MOST_KEYS] = std::mem::zeroed();
             for (column, (entry, value)) in keys.iter_mut().zip(key.values()).enumerate() {
                 raw::ScanKeyEntryInitialize(
@@ -99,10 +109,11 @@ impl Key {
     }
 }
 
-/// Takes the first row, from this side, whose key begins so and which the snapshot sees, into the slot. Call it inside
-/// [`raw::guarded`].
+/// Takes the first row of an index, from this side, whose key begins so and which the snapshot sees, into the slot. Call it
+/// inside [`raw::guarded`].
 pub unsafe fn find_raw(
     table: pg_sys::Relation,
+    index: pg_sys::Oid,
     key: &Key,
     snapshot: pg_sys::Snapshot,
     direction: pg_sys::ScanDirection::Type,
@@ -110,7 +121,7 @@ pub unsafe fn find_raw(
 ) -> bool {
     // SAFETY: as its caller's; the slot keeps the row when the scan is over.
     unsafe {
-        let scan = std::mem::ManuallyDrop::new(Scan::begin_raw(table, key, snapshot));
+        let scan = std::mem::ManuallyDrop::new(Scan::begin_raw(table, index, key, snapshot));
         let found = raw::index_getnext_slot(scan.scan, direction, slot);
         scan.end_raw();
         found

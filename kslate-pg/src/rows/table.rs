@@ -89,7 +89,15 @@ impl Table {
             let seen = raw::table_slot_create(self.relation, ptr::null_mut());
             let locked = raw::table_slot_create(self.relation, ptr::null_mut());
             let forward = pg_sys::ScanDirection::ForwardScanDirection;
-            let outcome = find_raw(self.relation, key, snapshot, forward, seen).then(|| {
+            let outcome = find_raw(
+                self.relation,
+                raw::primary_key(self.relation),
+                key,
+                snapshot,
+                forward,
+                seen,
+            )
+            .then(|| {
                 let mut flags = pg_sys::TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS as u8;
                 if !one_snapshot() {
                     flags |= pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8;
@@ -117,9 +125,50 @@ impl Table {
         }
     }
 
-    /// The first row, from this side, whose key begins so, as the snapshot sees it.
+    /// The index of this name, if it is one of the table's on these columns, counted from 0, and whole.
+    pub fn index(&self, storage: Storage, name: &CStr, columns: &[usize]) -> Option<pg_sys::Oid> {
+        // SAFETY: catalog look-ups; the tuple is released before we leave. An index has as many columns as it says.
+        unsafe {
+            let index = pg_sys::get_relname_relid(name.as_ptr(), storage.schema);
+            let tuple = pg_sys::SearchSysCache1(
+                pg_sys::SysCacheIdentifier::INDEXRELID as i32,
+                pg_sys::Datum::from(index),
+            );
+            if tuple.is_null() {
+                return None;
+            }
+            let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_index>(tuple);
+            let places = (*form).indkey.values.as_slice((*form).indnkeyatts as usize);
+            let fits = (*form).indrelid == (*self.relation).rd_id
+                && (*form).indisvalid
+                && places.len() == columns.len()
+                && places
+                    .iter()
+                    .zip(columns)
+                    .all(|(place, column)| *place as usize == column + 1);
+            pg_sys::ReleaseSysCache(tuple);
+            fits.then_some(index)
+        }
+    }
+
+    /// The first row, from this side, whose primary key begins so, as the snapshot sees it.
     pub unsafe fn find(
         &self,
+        key: &[&str],
+        snapshot: pg_sys::Snapshot,
+        direction: pg_sys::ScanDirection::Type,
+    ) -> Option<Slot> {
+        // SAFETY: as its caller's.
+        unsafe {
+            let index = raw::guarded(|| raw::primary_key(self.relation));
+            self.find_by(index, key, snapshot, direction)
+        }
+    }
+
+    /// The same by another index.
+    pub unsafe fn find_by(
+        &self,
+        index: pg_sys::Oid,
         key: &[&str],
         snapshot: pg_sys::Snapshot,
         direction: pg_sys::ScanDirection::Type,
@@ -129,7 +178,7 @@ impl Table {
         let (slot, found) = unsafe {
             raw::guarded(|| {
                 let slot = raw::table_slot_create(self.relation, ptr::null_mut());
-                let found = find_raw(self.relation, &key, snapshot, direction, slot);
+                let found = find_raw(self.relation, index, &key, snapshot, direction, slot);
                 (slot, found)
             })
         };
