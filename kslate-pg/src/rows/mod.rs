@@ -101,13 +101,7 @@ pub fn each(
 
 /// Locks the row with this primary key and reads it as it is then; None where the snapshot has none.
 pub fn lock<'n>(storage: Storage, table: &'n CStr, key: &[&str]) -> Outcome<Option<Locked<'n>>> {
-    let open = Table::to_change(storage, table)?;
-    Ok(open.lock(key)?.map(|slot| Locked {
-        slot,
-        table: open,
-        storage,
-        name: table,
-    }))
+    Locked::of(Table::to_change(storage, table)?, storage, table, key)
 }
 
 /// Locks the row with this primary key, lets `change` judge it and name the columns to set, and sets them.
@@ -121,7 +115,7 @@ pub fn update<T>(
     if !open.layout.own_triggers {
         return Ok(Change::Foreign);
     }
-    match lock(storage, table, key)? {
+    match Locked::of(open, storage, table, key)? {
         Some(locked) => locked.update(change),
         None => Ok(Change::Missing),
     }
@@ -136,7 +130,21 @@ pub struct Locked<'n> {
     name: &'n CStr,
 }
 
-impl Locked<'_> {
+impl<'n> Locked<'n> {
+    fn of(
+        table: Table,
+        storage: Storage,
+        name: &'n CStr,
+        key: &[&str],
+    ) -> Outcome<Option<Locked<'n>>> {
+        Ok(table.lock(key)?.map(|slot| Locked {
+            slot,
+            table,
+            storage,
+            name,
+        }))
+    }
+
     /// The row; it must not outlive the lock's value.
     pub fn row(&self) -> Row {
         self.slot.row()
@@ -150,9 +158,10 @@ impl Locked<'_> {
         if !self.table.layout.own_triggers {
             return Ok(Change::Foreign);
         }
-        let (answer, columns) = change(&self.slot.row())?;
-        let new = self.table.update(&self.slot, &columns)?;
-        changed(self.storage, self.name, Some(&self.slot), &new)?;
+        let old = self.row();
+        let (answer, columns) = change(&old)?;
+        let new = self.table.update(&self.slot, &old, &columns);
+        changed(self.storage, self.name, Some(&old), &new)?;
         Ok(Change::Made(answer))
     }
 }
@@ -169,9 +178,9 @@ pub fn insert(storage: Storage, table: &CStr, values: &[Parameter]) -> Outcome<b
 }
 
 /// What our triggers do after a row was changed.
-fn changed(storage: Storage, table: &CStr, old: Option<&Slot>, new: &Slot) -> Outcome<()> {
+fn changed(storage: Storage, table: &CStr, old: Option<&Row>, new: &Slot) -> Outcome<()> {
     match triggers::changed(table) {
-        Some(after) => after(storage, old.map(Slot::row).as_ref(), &new.row()),
+        Some(after) => after(storage, old, &new.row()),
         None => Ok(()),
     }
 }

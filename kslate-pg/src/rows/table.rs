@@ -12,7 +12,7 @@ use super::scan::{find_raw, Key, Slot};
 use super::target::{self, Target};
 use crate::error::{Code, Failure, Outcome};
 use crate::guard::{pin_path, Storage};
-use crate::spi::Parameter;
+use crate::spi::{Parameter, Row};
 
 /// An open table. After an ERROR the transaction's end closes it.
 pub struct Table {
@@ -186,11 +186,10 @@ impl Table {
         found.then_some(slot)
     }
 
-    /// Sets columns of a locked row, and returns it as it is then. No trigger fires.
-    pub fn update(&self, locked: &Slot, columns: &[(usize, Parameter)]) -> Outcome<Slot> {
+    /// Sets columns of a locked row, `old` when taken apart, and returns it as it is then. No trigger fires.
+    pub fn update(&self, locked: &Slot, old: &Row, columns: &[(usize, Parameter)]) -> Slot {
         // SAFETY: the new slot has the relation's columns; what it points to lives until the row is written.
         unsafe {
-            let old = locked.row();
             let new = Slot::virtual_tuple(self.relation, |column| {
                 let set = columns.iter().find(|(set, _)| *set == column);
                 set.map_or_else(|| old.datum(column), |(_, value)| *value)
@@ -201,7 +200,7 @@ impl Table {
                 pin_path();
                 Target::open(self.relation).update(locked, &new);
             }
-            Ok(new)
+            new
         }
     }
 
@@ -209,7 +208,7 @@ impl Table {
     unsafe fn update_plain(&self, locked: &Slot, new: &Slot) {
         // SAFETY: as in `update`; the row was locked by this transaction, so nobody has changed it.
         unsafe {
-            let mut stale = target::no_indexes();
+            let mut stale = target::NONE_STALE;
             raw::guarded(|| {
                 raw::CheckCmdReplicaIdentity(self.relation, pg_sys::CmdType::CMD_UPDATE);
                 raw::simple_table_tuple_update(
@@ -220,7 +219,7 @@ impl Table {
                     &mut stale,
                 );
             });
-            if stale != target::no_indexes() {
+            if stale != target::NONE_STALE {
                 Target::open(self.relation).insert_index_entries(new, stale);
             }
         }

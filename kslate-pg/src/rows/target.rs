@@ -61,9 +61,7 @@ impl Target {
     /// Adds the index entries of a row that was updated, in those indexes that are stale.
     pub fn insert_index_entries(&self, new: &Slot, stale: StaleIndexes) {
         // SAFETY: the slot holds the tuple as it was stored.
-        unsafe {
-            let _recheck = insert_index_entries(self.relation, new.0, self.state, stale);
-        }
+        unsafe { insert_index_entries(self.relation, new.0, self.state, stale) };
     }
 }
 
@@ -90,25 +88,20 @@ pub type StaleIndexes = pg_sys::TU_UpdateIndexes::Type;
 
 /// None are stale.
 #[cfg(feature = "pg15")]
-pub fn no_indexes() -> StaleIndexes {
-    false
-}
-
-/// None are stale.
+pub const NONE_STALE: StaleIndexes = false;
 #[cfg(not(feature = "pg15"))]
-pub fn no_indexes() -> StaleIndexes {
-    pg_sys::TU_UpdateIndexes::TU_None
-}
+pub const NONE_STALE: StaleIndexes = pg_sys::TU_UpdateIndexes::TU_None;
 
-#[cfg(feature = "pg15")]
+/// `ExecInsertIndexTuples` after an update.
 unsafe fn insert_index_entries(
     relation: *mut pg_sys::ResultRelInfo,
     slot: *mut pg_sys::TupleTableSlot,
     state: *mut pg_sys::EState,
-    _: StaleIndexes,
-) -> *mut pg_sys::List {
+    #[cfg_attr(feature = "pg15", allow(unused_variables))] stale: StaleIndexes,
+) {
     // SAFETY: as its caller's.
     unsafe {
+        #[cfg(feature = "pg15")]
         pg_sys::ExecInsertIndexTuples(
             relation,
             slot,
@@ -117,19 +110,8 @@ unsafe fn insert_index_entries(
             false,
             ptr::null_mut(),
             ptr::null_mut(),
-        )
-    }
-}
-
-#[cfg(not(feature = "pg15"))]
-unsafe fn insert_index_entries(
-    relation: *mut pg_sys::ResultRelInfo,
-    slot: *mut pg_sys::TupleTableSlot,
-    state: *mut pg_sys::EState,
-    stale: StaleIndexes,
-) -> *mut pg_sys::List {
-    // SAFETY: as its caller's.
-    unsafe {
+        );
+        #[cfg(not(feature = "pg15"))]
         pg_sys::ExecInsertIndexTuples(
             relation,
             slot,
@@ -139,20 +121,17 @@ unsafe fn insert_index_entries(
             ptr::null_mut(),
             ptr::null_mut(),
             stale == pg_sys::TU_UpdateIndexes::TU_Summarizing,
-        )
+        );
     }
 }
 
-#[cfg(feature = "pg15")]
-unsafe fn init_recheck(recheck: &mut pg_sys::EPQState, state: *mut pg_sys::EState) {
-    // SAFETY: as its caller's.
-    unsafe { pg_sys::EvalPlanQualInit(recheck, state, ptr::null_mut(), ptr::null_mut(), -1) }
-}
-
-#[cfg(not(feature = "pg15"))]
+/// `EvalPlanQualInit` without a plan.
 unsafe fn init_recheck(recheck: &mut pg_sys::EPQState, state: *mut pg_sys::EState) {
     // SAFETY: as its caller's.
     unsafe {
+        #[cfg(feature = "pg15")]
+        pg_sys::EvalPlanQualInit(recheck, state, ptr::null_mut(), ptr::null_mut(), -1);
+        #[cfg(not(feature = "pg15"))]
         pg_sys::EvalPlanQualInit(
             recheck,
             state,
@@ -160,6 +139,6 @@ unsafe fn init_recheck(recheck: &mut pg_sys::EPQState, state: *mut pg_sys::EStat
             ptr::null_mut(),
             -1,
             ptr::null_mut(),
-        )
+        );
     }
 }
