@@ -71,6 +71,11 @@ pub fn ended_by_grant(
     Some(how.to_owned())
 }
 
+/// Whose claim a grant to `owner` displaces: another one's, which was not given back.
+pub fn took_over_from(was: &str, before: Option<String>, owner: &str) -> Option<String> {
+    before.filter(|before| was == crate::lease::state::CLAIMED && before != owner)
+}
+
 const MAX_PAGE: i32 = 1_001;
 
 /// A page size: 1 to 1000 (and one more, so that a caller can see whether there is a next page).

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::columns::claim::*;
 use crate::error::{Code, Failure, Outcome};
-use crate::history::ended_by_grant;
+use crate::history::{ended_by_grant, took_over_from};
 use crate::rows::{self, Change, Columns};
 use crate::scope::Scope;
 use crate::spi::{int, opt_text, text, time, uuid, Row};
@@ -249,10 +249,7 @@ pub fn grant(
         .is_some_and(|expires| is_live(&lease.state, expires, now));
     let same = lease.owner.as_deref() == Some(caller);
     let ended = ended_by_grant(&lease.state, same, live, lease.ended.clone());
-    let took_over_from = lease
-        .owner
-        .clone()
-        .filter(|_| lease.state == state::CLAIMED && !same);
+    let took_over_from = took_over_from(&lease.state, lease.owner.clone(), caller);
     let (claim_id, expires_at) = (new_claim_id()?, now.plus_seconds(seconds));
     let changed = change(scope, field, |row| {
         let epoch = row.need::<i64>(EPOCH)?.saturating_add(1);

@@ -105,7 +105,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
             columns.push((CLAIMED_AT, time(claimed.unwrap_or(now))));
             columns.push((RECHECK_AT, time(expires)));
             columns.push((ENDED, opt_text(ended.as_deref())));
-            let took_over_from = took_over_from(&old, &was, &owner);
+            let took_over_from = history::took_over_from(&was, old.get(OWNER), &owner);
             columns.push((TOOK_OVER_FROM, opt_text(took_over_from.as_deref())));
         } else {
             columns.push((EPOCH, int(epoch)));
@@ -166,21 +166,11 @@ fn counts_are_kept(old: &Row, new: &Row) -> bool {
         && old.get::<String>(TOOK_OVER_FROM) == new.get::<String>(TOOK_OVER_FROM)
 }
 
-/// Whose claim a grant to this owner displaces: another one's, which was not given back.
-fn took_over_from(old: &Row, was: &str, owner: &str) -> Option<String> {
-    old.get::<String>(OWNER)
-        .filter(|previous| was == state::CLAIMED && previous != owner)
-}
-
 /// AFTER ROW: every change but a renewal by our code is a row of history.
 pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     fired.on(&[c"claim"])?;
     let (old, new) = (fired.old_row()?, fired.new_row()?);
-    let call = if fired.ours() {
-        None
-    } else {
-        Some(Call::open(None)?)
-    };
+    let call = fired.call()?;
     judge(fired.storage, call.as_ref(), &old, &new)?;
     Ok(fired.done())
 }
@@ -227,7 +217,7 @@ fn judge(storage: Storage, call: Option<&Call>, old: &Row, new: &Row) -> Outcome
         return Ok(());
     }
     let took_over_from = if granted {
-        took_over_from(old, &was, &new.need::<String>(OWNER)?)
+        history::took_over_from(&was, old.get(OWNER), &new.need::<String>(OWNER)?)
     } else if is == state::CLAIMED {
         old.get(TOOK_OVER_FROM)
     } else {

@@ -104,11 +104,7 @@ pub fn after(fired: Fired) -> Outcome<pg_sys::Datum> {
     } else {
         None
     };
-    let call = if fired.ours() {
-        None
-    } else {
-        Some(Call::open(None)?)
-    };
+    let call = fired.call()?;
     judge(fired.storage, call.as_ref(), old.as_ref(), &new)?;
     Ok(fired.done())
 }

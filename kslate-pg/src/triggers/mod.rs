@@ -12,6 +12,7 @@ use pgrx::prelude::*;
 use crate::error::{Code, Failure, Outcome};
 use crate::guard::{is_ours, Storage};
 use crate::rows;
+use crate::scope::Call;
 use crate::spi::{Parameter, Row};
 
 mod claim;
@@ -144,6 +145,15 @@ impl Fired {
     /// Is it our own code that writes?
     fn ours(&self) -> bool {
         is_ours(self.storage)
+    }
+
+    /// The call of a writer who is not our code.
+    fn call(&self) -> Outcome<Option<Call>> {
+        if self.ours() {
+            Ok(None)
+        } else {
+            Call::open(None).map(Some)
+        }
     }
 
     fn row_level(&self) -> bool {
