@@ -189,12 +189,7 @@ fn check_document(scope: &Scope<'_>, document: &Jsonb) -> Outcome<()> {
     const DEFAULT_MAX_BYTES: usize = 262_144;
     let rules = scope.class.checkpoint.as_ref();
     let most = rules.map_or(DEFAULT_MAX_BYTES, |rules| rules.max_bytes as usize);
-    let bytes = if document.surely_fits(most) {
-        0
-    } else {
-        document.text().len()
-    };
-    if bytes > most {
+    if let Some(bytes) = document.longer_than(most) {
         return Err(scope.about(Failure::new(
             Code::PayloadTooLarge,
             format!(

@@ -20,8 +20,6 @@ pub const MAX_DEPTH: usize = 100;
 pub const MAX_BYTES: usize = 1 << 20;
 
 const HEADER: usize = 4;
-/// `JB_FOBJECT` of utils/jsonb.h.
-const IS_OBJECT: u32 = 0x2000_0000;
 
 /// A `jsonb` datum, copied whole, with its length word.
 #[derive(Clone, Debug)]
@@ -56,9 +54,7 @@ impl Jsonb {
 
     /// Is it a JSON object?
     pub fn is_object(&self) -> bool {
-        let head = self.words.first().copied().unwrap_or(0).to_ne_bytes();
-        let root = u32::from_ne_bytes([head[4], head[5], head[6], head[7]]);
-        self.bytes > HEADER && root & IS_OBJECT != 0
+        shape::is_object(self.container())
     }
 
     /// What is behind the length word.
@@ -69,9 +65,12 @@ impl Jsonb {
         bytes.get(HEADER..).unwrap_or_default()
     }
 
-    /// Has its text surely no more than `most` bytes, and no more levels than are allowed? False may be only doubt.
-    pub fn surely_fits(&self, most: usize) -> bool {
-        shape::fits(self.container(), MAX_DEPTH, most)
+    /// How many bytes its text has, where they are more than `most`.
+    pub fn longer_than(&self, most: usize) -> Option<usize> {
+        if shape::fits(self.container(), MAX_DEPTH, most) {
+            return None;
+        }
+        Some(self.text().len()).filter(|bytes| *bytes > most)
     }
 
     /// Is it this string?
@@ -81,12 +80,12 @@ impl Jsonb {
 
     /// Is it an object with this key?
     pub fn has_key(&self, key: &str) -> bool {
-        self.is_object() && shape::has_key(self.container(), key) == Some(true)
+        self.is_object() && shape::has_key(self.container(), key)
     }
 
     /// Refuses what is nested too deep to be read again by every client.
     pub fn check_depth(&self, what: &str) -> Outcome<()> {
-        if !self.surely_fits(usize::MAX) && depth(&self.text()) > MAX_DEPTH {
+        if shape::is_deeper(self.container(), MAX_DEPTH) {
             return Err(Failure::malformed(format!(
                 "{what} is nested deeper than {MAX_DEPTH} levels: flatten it"
             )));
@@ -96,41 +95,15 @@ impl Jsonb {
 
     /// Refuses what may not be stored as a field's value.
     pub fn check(&self) -> Outcome<()> {
-        if self.surely_fits(MAX_BYTES) {
-            return Ok(());
-        }
-        let text = self.text();
         self.check_depth("the value")?;
-        if text.len() > MAX_BYTES {
-            return Err(Failure::new(
-                Code::PayloadTooLarge,
-                format!(
-                    "the value has {} bytes as jsonb text, {MAX_BYTES} are allowed: store it elsewhere and write a reference",
-                    text.len()
-                ),
-            ));
-        }
-        Ok(())
+        let Some(bytes) = self.longer_than(MAX_BYTES) else {
+            return Ok(());
+        };
+        Err(Failure::new(
+            Code::PayloadTooLarge,
+            format!("the value has {bytes} bytes as jsonb text, {MAX_BYTES} are allowed: store it elsewhere and write a reference"),
+        ))
     }
-}
-
-/// The depth of nesting of JSON text that is known to be valid.
-fn depth(text: &str) -> usize {
-    let (mut now, mut most, mut in_string, mut escaped) = (0usize, 0usize, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => {
-                now += 1;
-                most = most.max(now);
-            }
-            b'}' | b']' if !in_string => now = now.saturating_sub(1),
-            _ => {}
-        }
-    }
-    most
 }
 
 impl FromDatum for Jsonb {

@@ -14,10 +14,24 @@ const COUNT: u32 = 0x0FFF_FFFF;
 const IS_SCALAR: u32 = 0x1000_0000;
 const IS_OBJECT: u32 = 0x2000_0000;
 
-/// Is the value surely nested no deeper than `levels`, with no more than `most` bytes of text? False may be only doubt.
+/// Has the value surely no more than `most` bytes of text? False may be only doubt, as for one deeper than `levels`.
 pub fn fits(container: &[u8], levels: usize, most: usize) -> bool {
     cfg!(target_endian = "little")
         && longest(container, levels).is_some_and(|longest| longest <= most)
+}
+
+/// Is the value nested deeper than `levels`?
+pub fn is_deeper(container: &[u8], levels: usize) -> bool {
+    let Some(levels) = levels.checked_sub(1) else {
+        return true;
+    };
+    let mut entries = Entries::of(container).into_iter().flatten().flatten();
+    entries.any(|entry| entry.kind == IS_CONTAINER && is_deeper(entry.payload, levels))
+}
+
+/// Is the value an object?
+pub fn is_object(container: &[u8]) -> bool {
+    word(container, 0).is_some_and(|head| head & IS_OBJECT != 0)
 }
 
 /// Is the value this string?
@@ -28,14 +42,10 @@ pub fn is_string(container: &[u8], text: &str) -> bool {
 }
 
 /// Has the object this key?
-pub fn has_key(object: &[u8], key: &str) -> Option<bool> {
-    let count = (word(object, 0)? & COUNT) as usize;
-    for entry in Entries::of(object)?.take(count) {
-        if entry?.payload == key.as_bytes() {
-            return Some(true);
-        }
-    }
-    Some(false)
+pub fn has_key(object: &[u8], key: &str) -> bool {
+    let keys = word(object, 0).map_or(0, |head| (head & COUNT) as usize);
+    let mut entries = Entries::of(object).into_iter().flatten().take(keys);
+    entries.any(|entry| entry.is_some_and(|entry| entry.payload == key.as_bytes()))
 }
 
 /// A bound of the text's length; None where it is deeper than `levels`, or not understood.
