@@ -8,12 +8,11 @@ use serde_json::json;
 fn contents(database: &Database) -> String {
     database.psql(
         "postgres",
-        "select c.relname, query_to_xml(format('select %s from kslate.%I order by 1, 2, 3',
+        "select format('select %L, t::text from (select %s from kslate.%I) t order by 2', c.relname,
              (select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
-              where attrelid = c.oid and attnum > 0 and (c.relname, attname) <> ('claim', 'took_over_from')), c.relname),
-           false, false, '')
+              where attrelid = c.oid and attnum > 0 and (c.relname, attname) <> ('claim', 'took_over_from')), c.relname)
          from pg_class c where c.relnamespace = 'kslate'::regnamespace and c.relkind = 'r' and c.relname <> 'storage'
-         order by c.relname",
+         order by c.relname \\gexec",
     )
 }
 
