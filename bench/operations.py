@@ -83,14 +83,14 @@ def tidy(schema):
     return "".join(f"vacuum analyze {schema}.{table};" for table in TABLES) + "checkpoint;"
 
 
-def fill(cluster, op, *schemas, database="kslate"):
+def fill(cluster, op, *schemas):
     """Fills the tables anew."""
     for schema in schemas:
         cluster.sql(
-            f"call bench.fill('{schema}', {op.records}, {op.entries}, {op.held}, $${DOCUMENT}$$); {tidy(schema)}", database
+            f"call bench.fill('{schema}', {op.records}, {op.entries}, {op.held}, $${DOCUMENT}$$); {tidy(schema)}"
         )
 
 
-def side(cluster, op, way, clients, sync, place=0, **more):
+def side(cluster, op, way, clients, sync, place=0):
     """Ours where `way` is None, else that way of the floor, on the part of the records that is `place`."""
-    return Pgbench(cluster, op.script(way), clients, sync=sync, variables=op.variables(clients, place), **more)
+    return Pgbench(cluster, op.script(way), clients, sync=sync, variables=op.variables(clients, place))

@@ -27,22 +27,22 @@ def command(cluster, script, variables, *flags):
     return list(map(str, words))
 
 
-def transaction(cluster, script, variables, role="bench"):
+def transaction(cluster, script, variables):
     """Executes a script once."""
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
         file.write(script)
         file.flush()
-        run(*command(cluster, file.name, {"clients": 1, **variables}, "-t", 1), env=cluster.environment(role))
+        run(*command(cluster, file.name, {"clients": 1, **variables}, "-t", 1), env=cluster.environment("bench"))
 
 
 class Pgbench:
     """A run of pgbench that stands still between its turns."""
 
-    def __init__(self, cluster, script, clients, sync=True, variables=None, role="bench", database="kslate"):
+    def __init__(self, cluster, script, clients, sync=True, variables=None, database="kslate"):
         self.cluster, self.script, self.clients = cluster, script, clients
         self.variables = {"clients": clients, **(variables or {})}
         self.name = f"side {next(numbers)}"
-        self.environment = cluster.environment(role, database, synchronous_commit="on" if sync else "off")
+        self.environment = cluster.environment("bench", database, synchronous_commit="on" if sync else "off")
         self.turns, self.readings = [], []
 
     def begin(self, seconds):
