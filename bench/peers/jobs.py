@@ -34,7 +34,8 @@ async def procrastinate(concurrency, seconds):
         pass
 
     async with app.open_async():
-        await app.schema_manager.apply_schema_async()
+        if not await app.check_connection_async():
+            await app.schema_manager.apply_schema_async()
         await measured.batch_defer_async(*({} for _ in range(JOBS)))
         worker = await app.job_manager.register_worker()
 
