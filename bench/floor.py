@@ -37,7 +37,7 @@ def same_changes(cluster, op):
     else:
         left = {}
         for way in (None, *op.ways):
-            fill(cluster, replace(op, records=32), "floor" if way else "kslate")
+            fill(cluster, replace(op, records=32), "floor" if way else "kslate", tidied=False)
             transaction(cluster, op.script(way), op.variables(1))
             left[way] = rows(cluster, "floor" if way else "kslate")
     for way in op.ways:
@@ -124,7 +124,7 @@ def measure(cluster, report, quick, operations=OPERATIONS):
     for op in operations:
         # What is filled anew has records for so many turns only.
         rounds, clients = (4, (8,)) if quick else (9 if op.promised else 5, CLIENTS)
-        comparisons, best, tried = compare(cluster, op, rounds, clients, report.progress)
+        comparisons, best, tried = compare(cluster, op.quick() if quick else op, rounds, clients, report.progress)
         for c in comparisons:
             ours, floor = c.ours, c.floor
             summary.row(

@@ -24,7 +24,8 @@ def measure(cluster, report, quick):
     for sync, names in ((False, ("write", "get") if quick else ("claim", "write", "save", "load", "get")), (True, ("write",))):
         with Shim(cluster, sync) as shim:
             for name in names:
-                against_pgbench(cluster, shim, operation(name), sync, rounds, clients, table, report)
+                op = operation(name).quick() if quick else operation(name)
+                against_pgbench(cluster, shim, op, sync, rounds, clients, table, report)
     with Shim(cluster) as shim:
         memory(cluster, shim, report, 1 if quick else 8)
 

@@ -1,6 +1,6 @@
 """The operations that are measured, the records they work on, and the sides that carry them out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from bench.cluster import HERE
@@ -40,6 +40,14 @@ class Operation:
     @cached_property
     def ways(self):
         return sorted(path.stem for path in (HERE / "floor" / self.name).glob("*.sql"))
+
+    def quick(self):
+        """The same for one number of clients and few rounds: a part for each way of the floor and each
+        comparison, or two thirds of the records."""
+        if self.fresh:
+            return replace(self, records=self.records // 3 * 2)
+        slices = min(self.slices, 5)
+        return replace(self, slices=slices, records=self.records // self.slices * slices)
 
     def script(self, way=None):
         """The text for pgbench: ours, or a way of the floor."""
@@ -83,12 +91,11 @@ def tidy(schema):
     return "".join(f"vacuum analyze {schema}.{table};" for table in TABLES) + "checkpoint;"
 
 
-def fill(cluster, op, *schemas):
+def fill(cluster, op, *schemas, tidied=True):
     """Fills the tables anew."""
     for schema in schemas:
-        cluster.sql(
-            f"call bench.fill('{schema}', {op.records}, {op.entries}, {op.held}, $${DOCUMENT}$$); {tidy(schema)}"
-        )
+        call = f"call bench.fill('{schema}', {op.records}, {op.entries}, {op.held}, $${DOCUMENT}$$);"
+        cluster.sql(call + tidy(schema) if tidied else call)
 
 
 def side(cluster, op, way, clients, sync, place=0):
