@@ -138,6 +138,53 @@ impl Target {
             }
         }
     }
+
+    /// A session that is set up, in a database that has the extension.
+    async fn open(&self) -> Result<Connection, ConnectError> {
+        let (client, unreplicated) = self.connect().await?;
+        // Behind a pooler a setting would stay on somebody else's session; TimeZone alone is carried along by it.
+        client
+            .batch_execute(if self.prepare {
+                "SET TimeZone = 'UTC'; SET statement_timeout = '10s'"
+            } else {
+                "SET TimeZone = 'UTC'"
+            })
+            .await?;
+        let found = client
+            .query_typed_opt(
+                "SELECT quote_ident(n.nspname) FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'kslate'",
+                &[],
+            )
+            .await?;
+        let schema = found.ok_or(ConnectError::NoExtension)?.try_get(0)?;
+        let kept = self.prepare.then(HashMap::new);
+        Ok(Connection {
+            client,
+            schema,
+            kept,
+            sound: true,
+            unreplicated,
+            answered: Instant::now(),
+        })
+    }
+
+    /// Whether a session that has rested still leads where it did: a demoted primary answers reads for days.
+    async fn asked_again(&self, connection: &mut Connection) -> RecycleResult<ConnectError> {
+        let row = connection
+            .client
+            .query_typed("SELECT pg_catalog.pg_is_in_recovery()", &[])
+            .await
+            .map_err(ConnectError::from)?;
+        let standby = row
+            .first()
+            .and_then(|row| row.try_get(0).ok())
+            .unwrap_or(true);
+        if standby && self.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite {
+            return Err(RecycleError::message("no longer the primary"));
+        }
+        connection.answered();
+        Ok(())
+    }
 }
 
 /// Takes the two parameters out of a `postgresql://` address that tokio-postgres does not know (it has fewer modes), and gives
@@ -324,32 +371,9 @@ impl Manager for Target {
     type Type = Connection;
     type Error = ConnectError;
 
+    // Boxed, as below: a request that waits for a connection would else be as large as a whole login, and be copied with it.
     async fn create(&self) -> Result<Connection, ConnectError> {
-        let (client, unreplicated) = self.connect().await?;
-        // Behind a pooler a setting would stay on somebody else's session; TimeZone alone is carried along by it.
-        client
-            .batch_execute(if self.prepare {
-                "SET TimeZone = 'UTC'; SET statement_timeout = '10s'"
-            } else {
-                "SET TimeZone = 'UTC'"
-            })
-            .await?;
-        let found = client
-            .query_typed_opt(
-                "SELECT quote_ident(n.nspname) FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'kslate'",
-                &[],
-            )
-            .await?;
-        let schema = found.ok_or(ConnectError::NoExtension)?.try_get(0)?;
-        let kept = self.prepare.then(HashMap::new);
-        Ok(Connection {
-            client,
-            schema,
-            kept,
-            sound: true,
-            unreplicated,
-            answered: Instant::now(),
-        })
+        Box::pin(self.open()).await
     }
 
     async fn recycle(
@@ -363,21 +387,7 @@ impl Manager for Target {
         if connection.answered.elapsed() < TRUSTED_FOR {
             return Ok(());
         }
-        // A demoted primary answers reads for days.
-        let row = connection
-            .client
-            .query_typed("SELECT pg_catalog.pg_is_in_recovery()", &[])
-            .await
-            .map_err(ConnectError::from)?;
-        let standby = row
-            .first()
-            .and_then(|row| row.try_get(0).ok())
-            .unwrap_or(true);
-        if standby && self.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite {
-            return Err(RecycleError::message("no longer the primary"));
-        }
-        connection.answered();
-        Ok(())
+        Box::pin(self.asked_again(connection)).await
     }
 }
 

@@ -13,6 +13,7 @@ use futures_util::TryStreamExt;
 use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::types::{IsNull, ToSql, Type};
 
+use super::completion::ToCompletion;
 use super::connect::{because, Connection, Target};
 use super::error::Error;
 
@@ -181,10 +182,8 @@ impl Database {
     /// All rows of a call.
     pub async fn all(&self, call: Call, args: Vec<Arg>) -> Result<Vec<Line>, Error> {
         let mut connection = self.pool.get().await.map_err(unreached)?;
-        // A client that hangs up drops this future; the statement is under way by then, and is waited for elsewhere.
-        tokio::spawn(async move { run(&mut connection, call, &args).await })
-            .await
-            .unwrap_or_else(|error| Err(Error::internal(error.to_string())))
+        // A client that hangs up drops this future; the statement is under way by then.
+        ToCompletion::of(async move { run(&mut connection, call, &args).await }).await
     }
 
     /// Connections in use and at rest.

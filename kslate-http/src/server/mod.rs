@@ -7,6 +7,7 @@ mod answer;
 mod asked;
 mod body;
 mod claims_held;
+mod completion;
 pub mod connect;
 mod db;
 mod drain;
