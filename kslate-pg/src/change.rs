@@ -11,6 +11,7 @@ use crate::scope::Scope;
 use crate::spi::{int, jsonb, opt_text, text, time, Row};
 use crate::store;
 use crate::time::Time;
+use crate::triggers::tampered;
 
 /// An accepted change of one field.
 #[derive(Serialize, Deserialize)]
@@ -96,6 +97,9 @@ pub fn put(
             (CHANGED_AT, time(now)),
         ]
     };
+    if scope.counts_by_statement()? {
+        return put_by_statement(scope, field, change, role, now);
+    }
     let key = [scope.record.as_str(), change.field];
     let changed = rows::update(scope.call.storage, c"field", &key, |row| {
         let version: i64 = row.need(VERSION)?;
@@ -122,7 +126,9 @@ pub fn put(
                     .into_iter()
                     .map(|(_, value)| value),
             );
-            rows::insert(scope.call.storage, c"field", &row)?;
+            if !rows::insert(scope.call.storage, c"field", &row)? {
+                return Err(tampered());
+            }
             (1, record_version)
         }
         rows::Change::Foreign => return put_by_statement(scope, field, change, role, now),
@@ -163,13 +169,17 @@ fn put_by_statement(
     };
     let rows = scope.call.session.write(statement, &parameters)?;
     match (rows.first(), change.expected_version) {
-        (Some(row), _) => Ok(Changed {
-            field: change.field.to_owned(),
-            version: row.need(0)?,
-            record_version: row.need(1)?,
-            role: role.to_owned(),
-            changed_at: now,
-        }),
+        (Some(row), _) => {
+            let record_version = row.need(1)?;
+            scope.counted(record_version)?;
+            Ok(Changed {
+                field: change.field.to_owned(),
+                version: row.need(0)?,
+                record_version,
+                role: role.to_owned(),
+                changed_at: now,
+            })
+        }
         (None, expected) => {
             Err(Present::read(scope, field)?.conflict(scope, field, expected.unwrap_or(0)))
         }

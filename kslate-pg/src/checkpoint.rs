@@ -272,13 +272,9 @@ fn kslate_checkpoint_load(
 
 /// A role's latest checkpoint: its document and record version.
 fn latest(scope: &Scope<'_>, role: &str) -> Outcome<Option<(Jsonb, i64)>> {
-    use columns::checkpoint::{CHECKPOINT_ID, DOCUMENT, RECORD, RECORD_VERSION, ROLE};
-    const BY_ROLE: rows::Index = rows::Index {
-        name: c"checkpoint_role",
-        columns: &[RECORD, ROLE, CHECKPOINT_ID],
-    };
+    use columns::checkpoint::{DOCUMENT, RECORD_VERSION};
     let (storage, key) = (scope.call.storage, [scope.record.as_str(), role]);
-    let found = rows::read_last(storage, c"checkpoint", &BY_ROLE, &key, |row| {
+    let found = rows::read_latest(storage, &key, |row| {
         Ok((row.need(DOCUMENT)?, row.need(RECORD_VERSION)?))
     })?;
     if let Some(found) = found {

@@ -12,6 +12,7 @@ use crate::scope::{need, Call, Scope};
 use crate::spi::{text, time};
 use crate::store;
 use crate::time::Time;
+use crate::triggers::tampered;
 
 fn held(scope: &Scope<'_>, field: &str, lease: &Lease, expires: Time, now: Time) -> Failure {
     let owner = lease.owner.as_deref().unwrap_or_default();
@@ -173,7 +174,10 @@ fn kslate_renew(
         })?;
         if let Change::Foreign = renewed {
             let parameters = [text(record), text(field), time(expires_at), seconds_datum];
-            call.session.write(&store::RENEW, &parameters)?;
+            let rows = call.session.write(&store::RENEW, &parameters)?;
+            if rows.first().and_then(|row| row.get(0)) != Some(expires_at) {
+                return Err(tampered());
+            }
         }
         Ok(TableIterator::once((
             record.to_owned(),

@@ -1,26 +1,45 @@
 //! The columns of the tables whose rows are read and written by place, counted from 0 in the order of sql/001_tables.sql and what
 //! later migrations added. That they are there is looked at before a row is ([`crate::rows`]).
 
-/// A module for each table: the place of each column, and their names in order.
+use pgrx::pg_sys::{
+    self, INT4OID as INT4, INT8OID as INT8, JSONBOID as JSONB, TEXTOID as TEXT,
+    TIMESTAMPTZOID as TIME, UUIDOID as UUID,
+};
+
+/// A table as this library needs it.
+pub struct Definition {
+    pub name: &'static str,
+    /// How many columns its primary key has. They are the first ones.
+    pub key: usize,
+    /// The columns' names, in upper case, and types.
+    pub columns: &'static [(&'static str, pg_sys::Oid)],
+}
+
+/// A module for each table with the place of each column.
 macro_rules! tables {
-    ($($table:ident: $($column:ident),*;)*) => {
+    ($($table:ident($key:literal): $($column:ident $kind:ident),*;)*) => {
         $(#[allow(dead_code, non_camel_case_types, clippy::upper_case_acronyms)]
         pub mod $table {
             enum Place { $($column),* }
             $(pub const $column: usize = Place::$column as usize;)*
-            pub const NAMES: &[&str] = &[$(stringify!($column)),*];
         })*
-        /// Each table and the names of its columns, in upper case.
-        pub const TABLES: &[(&str, &[&str])] = &[$((stringify!($table), $table::NAMES)),*];
+        /// All of them.
+        pub const TABLES: &[Definition] = &[$(Definition {
+            name: stringify!($table),
+            key: $key,
+            columns: &[$((stringify!($column), $kind)),*],
+        }),*];
     };
 }
 
 tables! {
-    record: RECORD, CLASS, KEY, VERSION, CREATED_BY, CREATED_AT;
-    field: RECORD, FIELD, VALUE, VERSION, AUTHOR, ROLE, EVIDENCE, RECORD_VERSION, CHANGED_AT;
-    claim: RECORD, FIELD, CLASS, STATE, OWNER, ROLE, CLAIM_ID, EPOCH, LEASE_SECONDS, QUEUED_AT, CLAIMED_AT, EXPIRES_AT,
-        RECHECK_AT, VERSION, RECORD_VERSION, CHANGED_BY, CHANGED_ROLE, CHANGED_AT, REASON, ENDED, TOOK_OVER_FROM;
-    checkpoint: RECORD, CHECKPOINT_ID, ROLE, DOCUMENT, RECORD_VERSION, AUTHOR, SAVED_AT;
-    history: RECORD, RECORD_VERSION, OP, FIELD, VERSION, VALUE, AUTHOR, ROLE, EVIDENCE, CHANGED_AT, EPOCH, TOOK_OVER_FROM,
-        REASON, LOGIN;
+    record(1): RECORD TEXT, CLASS TEXT, KEY TEXT, VERSION INT8, CREATED_BY TEXT, CREATED_AT TIME;
+    field(2): RECORD TEXT, FIELD TEXT, VALUE JSONB, VERSION INT8, AUTHOR TEXT, ROLE TEXT, EVIDENCE TEXT, RECORD_VERSION INT8,
+        CHANGED_AT TIME;
+    claim(2): RECORD TEXT, FIELD TEXT, CLASS TEXT, STATE TEXT, OWNER TEXT, ROLE TEXT, CLAIM_ID UUID, EPOCH INT8,
+        LEASE_SECONDS INT4, QUEUED_AT TIME, CLAIMED_AT TIME, EXPIRES_AT TIME, RECHECK_AT TIME, VERSION INT8, RECORD_VERSION INT8,
+        CHANGED_BY TEXT, CHANGED_ROLE TEXT, CHANGED_AT TIME, REASON TEXT, ENDED TEXT, TOOK_OVER_FROM TEXT;
+    checkpoint(2): RECORD TEXT, CHECKPOINT_ID INT8, ROLE TEXT, DOCUMENT JSONB, RECORD_VERSION INT8, AUTHOR TEXT, SAVED_AT TIME;
+    history(2): RECORD TEXT, RECORD_VERSION INT8, OP TEXT, FIELD TEXT, VERSION INT8, VALUE JSONB, AUTHOR TEXT, ROLE TEXT,
+        EVIDENCE TEXT, CHANGED_AT TIME, EPOCH INT8, TOOK_OVER_FROM TEXT, REASON TEXT, LOGIN TEXT;
 }

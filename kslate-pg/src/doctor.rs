@@ -245,9 +245,9 @@ fn kslate_doctor(
             other = findings(&call.session, &[&STORAGE])?;
         }
         if other.is_empty() {
-            let misplaced = rows::misplaced_columns(storage).into_iter();
+            let unfit = rows::unfit_tables(storage).into_iter();
             other.extend(
-                misplaced.map(|(table, finding)| {
+                unfit.map(|(table, finding)| {
                     ("table".to_owned(), format!("kslate.{table}"), finding)
                 }),
             );

@@ -40,7 +40,7 @@ struct Ended {
 fn end(scope: &Scope<'_>, field: &str, ending: &Ending<'_>, now: Time) -> Outcome<Ended> {
     let queued_at = (ending.state == state::OPEN).then_some(now);
     let caller = scope.call.caller.identity.as_str();
-    let ended = lease::change(scope, field, |row| {
+    let ended = lease::counted_change(scope, field, |row| {
         let version = row.need::<i64>(claim::VERSION)?.saturating_add(ending.step);
         let record_version = scope.count()?;
         let mut columns = vec![
@@ -102,10 +102,12 @@ fn end_by_statement(
     ];
     let rows = scope.call.session.write(&store::UNCLAIM, &parameters)?;
     let row = rows.first().ok_or_else(|| scope.no_record())?;
+    let record_version = row.need(2)?;
+    scope.counted(record_version)?;
     Ok(Ended {
         epoch: row.need(0)?,
         version: row.need(1)?,
-        record_version: row.need(2)?,
+        record_version,
         at: now,
         from: None,
     })
@@ -131,8 +133,8 @@ fn set_result(
         int(ended.record_version),
         time(ended.at),
     ];
-    scope.call.session.write(&store::RESULT, &parameters)?;
-    Ok(())
+    let rows = scope.call.session.write(&store::RESULT, &parameters)?;
+    rows.must_have_changed_one()
 }
 
 /// Gives a task back: it can be claimed at once.

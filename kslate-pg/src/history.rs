@@ -48,7 +48,8 @@ pub fn append(session: &Session, storage: Storage, entry: &Entry<'_>) -> Outcome
         text(&crate::caller::login()?),
     ];
     if !rows::insert(storage, c"history", &values)? {
-        session.write(&store::HISTORY_INSERT, &values)?;
+        let rows = session.write(&store::HISTORY_INSERT, &values)?;
+        rows.must_have_changed_one()?;
     }
     Ok(())
 }

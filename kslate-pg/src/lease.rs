@@ -139,6 +139,18 @@ pub fn change<T>(
     }
 }
 
+/// The same for a change that counts the record up.
+pub fn counted_change<T>(
+    scope: &Scope<'_>,
+    field: &str,
+    make: impl FnOnce(&Row) -> Outcome<(T, Columns)>,
+) -> Outcome<Change<T>> {
+    if scope.counts_by_statement()? {
+        return Ok(Change::Foreign);
+    }
+    change(scope, field, make)
+}
+
 /// A lease in whole seconds, 1 to the field's most; never clamped.
 pub fn lease_seconds(
     scope: &Scope<'_>,
@@ -251,7 +263,7 @@ pub fn grant(
     let ended = ended_by_grant(&lease.state, same, live, lease.ended.clone());
     let took_over_from = took_over_from(&lease.state, lease.owner.clone(), caller);
     let (claim_id, expires_at) = (new_claim_id()?, now.plus_seconds(seconds));
-    let changed = change(scope, field, |row| {
+    let changed = counted_change(scope, field, |row| {
         let epoch = row.need::<i64>(EPOCH)?.saturating_add(1);
         let record_version = scope.count()?;
         Ok((
@@ -295,7 +307,9 @@ pub fn grant(
             ];
             let rows = scope.call.session.write(&store::GRANT, &parameters)?;
             let row = rows.first().ok_or_else(|| scope.no_record())?;
-            (row.need(0)?, row.need(1)?)
+            let record_version = row.need(1)?;
+            scope.counted(record_version)?;
+            (row.need(0)?, record_version)
         }
     };
     Ok(Granted {

@@ -15,6 +15,7 @@ use crate::guard::{Guard, Storage};
 use crate::rows::{self, Change, Locked};
 use crate::spi::{int, text, Session};
 use crate::store;
+use crate::triggers::tampered;
 
 /// A caller at work: the connection, the rights and the identity of one call.
 pub struct Call {
@@ -145,9 +146,33 @@ impl Scope<'_> {
             locked.update(|_| Ok(((), vec![(columns::record::VERSION, int(version))])))?;
         if let Change::Foreign = counted {
             let parameters = [text(&self.record)];
-            self.call.session.write(&store::BUMP_RECORD, &parameters)?;
+            let rows = self.call.session.write(&store::BUMP_RECORD, &parameters)?;
+            let counted = rows.first().and_then(|row| row.get::<i64>(0));
+            if counted != Some(version) {
+                return Err(tampered());
+            }
         }
         Ok(version)
+    }
+
+    /// Whether [`Scope::count`] would need a statement. What somebody else's trigger on `record` does then may change the row that
+    /// is to be changed next, so that must be one statement with it.
+    pub fn counts_by_statement(&self) -> Outcome<bool> {
+        if self.locked.borrow().is_none() {
+            self.lock_row()?;
+        }
+        let locked = self.locked.borrow();
+        Ok(locked.as_ref().is_some_and(|locked| !locked.is_ours()))
+    }
+
+    /// The same for a statement that was made instead: it has counted up by one, or somebody else's trigger counts too.
+    pub fn counted(&self, version: i64) -> Outcome<()> {
+        let locked = self.locked.take().ok_or_else(|| self.no_record())?;
+        let before: i64 = locked.row().need(columns::record::VERSION)?;
+        if version == before.saturating_add(1) {
+            return Ok(());
+        }
+        Err(tampered())
     }
 
     /// Takes the class anew where it has changed since the scope was made. Whoever holds a lock on the record's table

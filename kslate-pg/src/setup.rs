@@ -77,7 +77,7 @@ fn migrate(storage: Storage) -> Outcome<()> {
         session.run_script(&c_text(&record)?)?;
     }
     // A table that somebody has altered would be misread from here on: then nothing is migrated.
-    if let Some((_, why)) = rows::misplaced_columns(storage).into_iter().next() {
+    if let Some((_, why)) = rows::unfit_tables(storage).into_iter().next() {
         return Err(Failure::new(Code::Unavailable, why));
     }
     session.run_script(&c_text(VIEWS)?)

@@ -283,6 +283,17 @@ impl Rows<'_> {
         self.changed
     }
 
+    /// A statement of ours that changes one row has done so, unless a trigger or rule of somebody else's took it out of its hands.
+    pub fn must_have_changed_one(&self) -> Outcome<()> {
+        if self.changed == 1 {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Code::Immutable,
+            "a trigger or rule that is not kslate's has held back a change of kslate's: take it out (see kslate_doctor)",
+        ))
+    }
+
     /// The first row, if there is one.
     pub fn first(&self) -> Option<Row> {
         self.row(0)
@@ -314,8 +325,14 @@ impl Drop for Rows<'_> {
     }
 }
 
-/// `TupleDescAttr(description, column)->atttypid`.
-unsafe fn type_of_column(description: pg_sys::TupleDesc, column: usize) -> pg_sys::Oid {
+/// `TupleDescAttr(description, column)`, counted from 0.
+///
+/// # Safety
+/// The description must have this column.
+pub unsafe fn attribute(
+    description: pg_sys::TupleDesc,
+    column: usize,
+) -> *const pg_sys::FormData_pg_attribute {
     // SAFETY: as its caller's; from PostgreSQL 18 on the attributes lie behind their compact form.
     unsafe {
         #[cfg(not(feature = "pg18"))]
@@ -326,7 +343,7 @@ unsafe fn type_of_column(description: pg_sys::TupleDesc, column: usize) -> pg_sy
             .as_ptr()
             .add((*description).natts as usize)
             .cast();
-        (*attributes.add(column)).atttypid
+        attributes.add(column)
     }
 }
 
@@ -382,7 +399,7 @@ impl Row {
     pub fn get<T: FromDatum + IntoDatum>(&self, column: usize) -> Option<T> {
         let (value, null) = (*self.values.get(column)?, *self.nulls.get(column)?);
         // SAFETY: the column is one of the description's.
-        let kind = unsafe { type_of_column(self.description, column) };
+        let kind = unsafe { (*attribute(self.description, column)).atttypid };
         if kind != T::type_oid() {
             // A name read as text would be read past its end: better an error of ours than a crash of the server.
             pgrx::error!("column {column} of a kslate statement has type {kind:?}");
@@ -399,6 +416,13 @@ impl Row {
                 format!("column {column} of a kslate table is NULL"),
             )
         })
+    }
+
+    /// Whether the first columns are these texts.
+    pub fn begins_with(&self, texts: &[&str]) -> bool {
+        let same =
+            |(column, text): (usize, &&str)| self.get::<String>(column).as_deref() == Some(*text);
+        texts.iter().enumerate().all(same)
     }
 
     /// The datum itself, to be handed on.

@@ -137,7 +137,7 @@ statements! {
     /// record, field, expires_at, lease_seconds. A shorter lease moves recheck_at down; else its value, and so HOT, stays.
     RENEW(TEXT, TEXT, TIME, INT4)
         c"update kslate.claim set expires_at = $3, lease_seconds = $4, recheck_at = least(recheck_at, $3)
-          where record = $1 and field = $2";
+          where record = $1 and field = $2 returning expires_at";
     /// record, field, state, changed_by, changed_role, changed_at, reason, ended, queued_at, version step
     UNCLAIM(TEXT, TEXT, TEXT, TEXT, TEXT, TIME, TEXT, TEXT, TIME, INT8)
         c"with r as (update kslate.record set version = version + 1 where record = $1 returning version)

@@ -1,7 +1,7 @@
 //! Triggers that somebody else has hung on our tables: they fire, and a change is the same with them as without.
 //!
 //! kslate changes single rows without a statement where the tables have its own triggers only (kslate-pg/src/rows), and by
-//! statements where they have others. Without `own_triggers` in `rows::update`, the statement triggers here see nothing.
+//! statements where they have others. Without `ours` in `rows::update`, the statement triggers here see nothing.
 //!
 //! Such a trigger may call kslate itself, on the record that is being changed: tests/mutants/versions_counted_in_memory shows that
 //! the second change of a write_many then counts on from the row, not from its first.

@@ -7,7 +7,7 @@
 //! Isolation levels see what they would see with the statements: READ COMMITTED follows a row to its newest version,
 //! REPEATABLE READ and SERIALIZABLE end in 40001 where it was changed after their snapshot. No trigger fires: what ours do after
 //! a row was changed, the gate and the row of history, is done here by calling the same code ([`triggers::changed`]), and a table
-//! with any trigger but ours is left to the statement ([`Change::Foreign`]).
+//! with any trigger, rule or column but ours is left to the statement ([`Change::Foreign`]).
 
 use std::ffi::{CStr, CString};
 
@@ -19,13 +19,15 @@ use crate::guard::Storage;
 use crate::spi::{Parameter, Row};
 use crate::triggers;
 
+mod index;
 mod layout;
 mod raw;
 mod scan;
+mod strangers;
 mod table;
 mod target;
 
-pub use layout::check as check_columns;
+pub use layout::check as check_fit;
 use scan::{Scan, Slot};
 use table::Table;
 
@@ -37,7 +39,7 @@ pub enum Change<T> {
     Made(T),
     /// No row has this key.
     Missing,
-    /// Nothing was done: the table has triggers of somebody else, which only a statement fires faithfully.
+    /// Nothing was done: the table has something of somebody else's on it, which only a statement carries out faithfully.
     Foreign,
 }
 
@@ -55,23 +57,15 @@ pub fn read<T>(
     found.map(|slot| read(&slot.row())).transpose()
 }
 
-/// An index that is no primary key: its name, and its columns, counted from 0 as in [`crate::columns`].
-pub struct Index {
-    pub name: &'static CStr,
-    pub columns: &'static [usize],
-}
-
-/// Reads the last row in the order of an index whose key begins so, on the snapshot of the calling query. None: the table has no such
-/// index, read it by a statement.
-pub fn read_last<T>(
+/// Reads the last checkpoint of a record and a role, on the snapshot of the calling query. None: the table lacks the index for it, read
+/// it by a statement.
+pub fn read_latest<T>(
     storage: Storage,
-    table: &CStr,
-    index: &Index,
-    key: &[&str],
+    key: &[&str; 2],
     read: impl FnOnce(&Row) -> Outcome<T>,
 ) -> Outcome<Option<Option<T>>> {
-    let table = Table::open(storage, table, pg_sys::AccessShareLock)?;
-    let Some(index) = table.index(storage, index.name, index.columns) else {
+    let table = Table::open(storage, c"checkpoint", pg_sys::AccessShareLock)?;
+    let Some(index) = table.layout.latest else {
         return Ok(None);
     };
     let backward = pg_sys::ScanDirection::BackwardScanDirection;
@@ -112,7 +106,7 @@ pub fn update<T>(
     change: impl FnOnce(&Row) -> Outcome<(T, Columns)>,
 ) -> Outcome<Change<T>> {
     let open = Table::to_change(storage, table)?;
-    if !open.layout.own_triggers {
+    if !open.layout.ours {
         return Ok(Change::Foreign);
     }
     match Locked::of(open, storage, table, key)? {
@@ -150,12 +144,17 @@ impl<'n> Locked<'n> {
         self.slot.row()
     }
 
+    /// Can it be changed without a statement?
+    pub fn is_ours(&self) -> bool {
+        self.table.layout.ours
+    }
+
     /// Lets `change` judge the row, which nobody has changed since it was locked, and name the columns to set, and sets them.
     pub fn update<T>(
         self,
         change: impl FnOnce(&Row) -> Outcome<(T, Columns)>,
     ) -> Outcome<Change<T>> {
-        if !self.table.layout.own_triggers {
+        if !self.is_ours() {
             return Ok(Change::Foreign);
         }
         let old = self.row();
@@ -166,13 +165,13 @@ impl<'n> Locked<'n> {
     }
 }
 
-/// Inserts a row with all columns of the table, in their order. False: [`Change::Foreign`].
+/// Inserts a row with all columns that are ours, in their order. False: [`Change::Foreign`].
 pub fn insert(storage: Storage, table: &CStr, values: &[Parameter]) -> Outcome<bool> {
     let open = Table::to_change(storage, table)?;
-    if !open.layout.own_triggers {
+    if !open.layout.ours {
         return Ok(false);
     }
-    let new = open.insert(values)?;
+    let new = open.insert(values);
     changed(storage, table, None, &new)?;
     Ok(true)
 }
@@ -208,7 +207,7 @@ pub fn last<T>(
 }
 
 /// The tables whose rows this library would misread, and why. One that is missing is not told.
-pub fn misplaced_columns(storage: Storage) -> Vec<(&'static str, String)> {
+pub fn unfit_tables(storage: Storage) -> Vec<(&'static str, String)> {
     let look = |table: &'static str| {
         let name = CString::new(table).ok()?;
         // SAFETY: a catalog look-up.
@@ -219,7 +218,7 @@ pub fn misplaced_columns(storage: Storage) -> Vec<(&'static str, String)> {
         let failure = Table::open(storage, &name, pg_sys::AccessShareLock).err()?;
         Some((table, failure.message().to_owned()))
     };
-    TABLES.iter().filter_map(|(table, _)| look(table)).collect()
+    TABLES.iter().filter_map(|table| look(table.name)).collect()
 }
 
 /// Does this transaction see one snapshot until its end (REPEATABLE READ, SERIALIZABLE)?

@@ -38,12 +38,14 @@ impl Table {
                     "a table of kslate is missing: run SELECT kslate_setup() as a superuser",
                 ));
             }
-            let mut table = Table {
-                relation: pg_sys::table_open(relation, lock as i32),
-                layout: Layout::default(),
-            };
-            table.layout = layout::check(table.relation)?;
-            Ok(table)
+            let relation = pg_sys::table_open(relation, lock as i32);
+            match layout::check(relation) {
+                Ok(layout) => Ok(Table { relation, layout }),
+                Err(unfit) => {
+                    pg_sys::table_close(relation, pg_sys::NoLock as i32);
+                    Err(unfit)
+                }
+            }
         }
     }
 
@@ -54,12 +56,16 @@ impl Table {
 
     /// Finds the row by the primary key, on a fresh snapshot, and locks it.
     pub fn lock(&self, key: &[&str]) -> Outcome<Option<Slot>> {
-        let key = Key::of(key);
+        let columns = Key::of(key);
         // SAFETY: the snapshot and the slots are given back; after an ERROR by the transaction's end.
-        let (locked, outcome) = unsafe { raw::guarded(|| self.lock_raw(&key)) };
+        let (locked, outcome, moved_on) = unsafe { raw::guarded(|| self.lock_raw(&columns)) };
         let locked = Slot(locked);
         match outcome {
             None => Ok(None),
+            // Its newest version has another key: there is no such row any more.
+            Some(pg_sys::TM_Result::TM_Ok) if moved_on && !locked.row().begins_with(key) => {
+                Ok(None)
+            }
             Some(pg_sys::TM_Result::TM_Ok) => Ok(Some(locked)),
             Some(pg_sys::TM_Result::TM_Updated | pg_sys::TM_Result::TM_Deleted)
                 if one_snapshot() =>
@@ -75,11 +81,16 @@ impl Table {
         }
     }
 
-    /// A slot, and what became of the lock; None where there is no such row. In the slot is the row's newest version.
+    /// A slot, and what became of the lock; None where there is no such row. In the slot is the row's newest version; last is
+    /// whether that is another one than the snapshot sees.
     unsafe fn lock_raw(
         &self,
         key: &Key,
-    ) -> (*mut pg_sys::TupleTableSlot, Option<pg_sys::TM_Result::Type>) {
+    ) -> (
+        *mut pg_sys::TupleTableSlot,
+        Option<pg_sys::TM_Result::Type>,
+        bool,
+    ) {
         // SAFETY: the relation is open, and the tuple that is locked was seen in it by this snapshot.
         unsafe {
             // What this command has done so far must be seen, and what others committed while we waited.
@@ -89,6 +100,7 @@ impl Table {
             let seen = raw::table_slot_create(self.relation, ptr::null_mut());
             let locked = raw::table_slot_create(self.relation, ptr::null_mut());
             let forward = pg_sys::ScanDirection::ForwardScanDirection;
+            let mut about: pg_sys::TM_FailureData = std::mem::zeroed();
             let outcome = find_raw(
                 self.relation,
                 raw::primary_key(self.relation),
@@ -103,7 +115,6 @@ impl Table {
                     flags |= pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8;
                 }
                 let mut place = (*seen).tts_tid;
-                let mut about: pg_sys::TM_FailureData = std::mem::zeroed();
                 match (*(*self.relation).rd_tableam).tuple_lock {
                     None => pg_sys::TM_Result::TM_Invisible,
                     Some(tuple_lock) => tuple_lock(
@@ -121,33 +132,7 @@ impl Table {
             });
             raw::ExecDropSingleTupleTableSlot(seen);
             raw::PopActiveSnapshot();
-            (locked, outcome)
-        }
-    }
-
-    /// The index of this name, if it is one of the table's on these columns, counted from 0, and whole.
-    pub fn index(&self, storage: Storage, name: &CStr, columns: &[usize]) -> Option<pg_sys::Oid> {
-        // SAFETY: catalog look-ups; the tuple is released before we leave. An index has as many columns as it says.
-        unsafe {
-            let index = pg_sys::get_relname_relid(name.as_ptr(), storage.schema);
-            let tuple = pg_sys::SearchSysCache1(
-                pg_sys::SysCacheIdentifier::INDEXRELID as i32,
-                pg_sys::Datum::from(index),
-            );
-            if tuple.is_null() {
-                return None;
-            }
-            let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_index>(tuple);
-            let places = (*form).indkey.values.as_slice((*form).indnkeyatts as usize);
-            let fits = (*form).indrelid == (*self.relation).rd_id
-                && (*form).indisvalid
-                && places.len() == columns.len()
-                && places
-                    .iter()
-                    .zip(columns)
-                    .all(|(place, column)| *place as usize == column + 1);
-            pg_sys::ReleaseSysCache(tuple);
-            fits.then_some(index)
+            (locked, outcome, about.traversed)
         }
     }
 
@@ -192,9 +177,13 @@ impl Table {
         unsafe {
             let new = Slot::virtual_tuple(self.relation, |column| {
                 let set = columns.iter().find(|(set, _)| *set == column);
-                set.map_or_else(|| old.datum(column), |(_, value)| *value)
+                let kept = || old.datum(column).filter(|_| column < self.layout.columns);
+                set.map_or_else(kept, |(_, value)| *value)
             });
-            if self.layout.plain {
+            let fits = |(column, value): &(usize, Parameter)| {
+                value.is_some() || !self.layout.must_have(*column)
+            };
+            if self.layout.plain && columns.iter().all(fits) {
                 self.update_plain(locked, &new);
             } else {
                 pin_path();
@@ -225,16 +214,10 @@ impl Table {
         }
     }
 
-    /// Inserts a row with all columns of the table, and returns it. No trigger fires.
-    pub fn insert(&self, values: &[Parameter]) -> Outcome<Slot> {
+    /// Inserts a row with all columns that are ours, and returns it. No trigger fires.
+    pub fn insert(&self, values: &[Parameter]) -> Slot {
         // SAFETY: as in `update`.
         unsafe {
-            if (*(*self.relation).rd_att).natts as usize != values.len() {
-                return Err(Failure::new(
-                    Code::Unavailable,
-                    "a table of kslate has columns that are not kslate's: drop them",
-                ));
-            }
             let new = Slot::virtual_tuple(self.relation, |column| {
                 values.get(column).copied().flatten()
             });
@@ -242,7 +225,7 @@ impl Table {
                 pin_path();
             }
             Target::open(self.relation).insert(&new);
-            Ok(new)
+            new
         }
     }
 }

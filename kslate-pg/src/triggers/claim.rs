@@ -292,7 +292,7 @@ fn set_result(session: &Session, record: &str, field: &str, new: &Row, is: &str)
         None
     };
     let author: String = new.get(CHANGED_BY).unwrap_or_default();
-    session.write(
+    let rows = session.write(
         &store::RESULT,
         &[
             text(record),
@@ -306,5 +306,5 @@ fn set_result(session: &Session, record: &str, field: &str, new: &Row, is: &str)
             time(new.need(CHANGED_AT)?),
         ],
     )?;
-    Ok(())
+    rows.must_have_changed_one()
 }

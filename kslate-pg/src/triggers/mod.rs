@@ -20,6 +20,8 @@ mod field;
 mod keep;
 mod record;
 
+pub use field::tampered;
+
 /// Declares a trigger function of the C interface.
 macro_rules! trigger {
     ($name:ident, $info:ident, $body:path) => {
@@ -133,7 +135,7 @@ impl Fired {
         };
         if schema == self.storage.schema && tables.contains(&name) {
             // SAFETY: as above.
-            rows::check_columns(unsafe { (*self.data).tg_relation })?;
+            rows::check_fit(unsafe { (*self.data).tg_relation })?;
             return Ok(name);
         }
         Err(Failure::new(
