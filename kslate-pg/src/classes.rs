@@ -219,8 +219,10 @@ fn apply(call: &Call, class: &Class, source: &str, dry_run: bool) -> Outcome<App
         text(&call.caller.identity),
         time(now),
     ];
-    call.session
+    let rows = call
+        .session
         .write_latest(&store::CLASS_INSERT, &parameters)?;
+    rows.must_have_changed(1)?;
     Ok(applied)
 }
 

@@ -134,7 +134,7 @@ fn set_result(
         time(ended.at),
     ];
     let rows = scope.call.session.write(&store::RESULT, &parameters)?;
-    rows.must_have_changed_one()
+    rows.must_have_changed(1)
 }
 
 /// Gives a task back: it can be claimed at once.

@@ -49,7 +49,7 @@ pub fn append(session: &Session, storage: Storage, entry: &Entry<'_>) -> Outcome
     ];
     if !rows::insert(storage, c"history", &values)? {
         let rows = session.write(&store::HISTORY_INSERT, &values)?;
-        rows.must_have_changed_one()?;
+        rows.must_have_changed(1)?;
     }
     Ok(())
 }

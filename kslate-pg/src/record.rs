@@ -52,14 +52,20 @@ pub fn furnish(
             opt_text(evidence),
             time(now),
         ];
-        call.session.write(&store::FIRST_VALUE, &parameters)?;
-        shown.push(format!("{}:{}", json_text(&field.name), value.text()));
+        let rows = call.session.write(&store::FIRST_VALUE, &parameters)?;
+        rows.must_have_changed(1)?;
+        // As it is stored: a trigger of somebody else's may have changed it.
+        let stored: Option<String> = rows.first().and_then(|row| row.get(0));
+        let stored = stored.unwrap_or_else(|| "null".to_owned());
+        shown.push(format!("{}:{stored}", json_text(&field.name)));
     }
     let tasks = class.fields.iter().filter(|field| field.mode == Mode::Task);
     let tasks: Vec<&str> = tasks.map(|field| field.name.as_str()).collect();
     if !tasks.is_empty() {
+        let count = tasks.len();
         let parameters = [text(record), text(&class.name), texts(tasks), time(now)];
-        call.session.write(&store::CLAIM_ROWS, &parameters)?;
+        let rows = call.session.write(&store::CLAIM_ROWS, &parameters)?;
+        rows.must_have_changed(count)?;
     }
     let values = Jsonb::parse(&format!("{{{}}}", shown.join(",")))?;
     let entry = Entry {

@@ -283,9 +283,9 @@ impl Rows<'_> {
         self.changed
     }
 
-    /// A statement of ours that changes one row has done so, unless a trigger or rule of somebody else's took it out of its hands.
-    pub fn must_have_changed_one(&self) -> Outcome<()> {
-        if self.changed == 1 {
+    /// A statement of ours has changed so many rows, unless a trigger or rule of somebody else's took it out of its hands.
+    pub fn must_have_changed(&self, rows: usize) -> Outcome<()> {
+        if self.changed == rows as u64 {
             return Ok(());
         }
         Err(Failure::new(

@@ -62,7 +62,7 @@ statements! {
     /// first values: record, field, value, author, role, evidence, changed_at
     FIRST_VALUE(TEXT, TEXT, JSONB, TEXT, TEXT, TEXT, TIME)
         c"insert into kslate.field (record, field, value, version, author, role, evidence, record_version, changed_at)
-          values ($1, $2, $3, 1, $4, $5, $6, 0, $7)";
+          values ($1, $2, $3, 1, $4, $5, $6, 0, $7) returning value::text";
     /// record, class, task fields, queued_at
     CLAIM_ROWS(TEXT, TEXT, TEXTS, TIME)
         c"insert into kslate.claim (record, field, class, state, queued_at)

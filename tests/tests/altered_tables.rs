@@ -361,6 +361,14 @@ async fn a_trigger_that_holds_changes_back() {
                 "create trigger zz before insert or update on kslate.{table} for each row execute function public.nothing()"
             ))
             .await;
+        let beside = format!("'incidents/{table}', '{{\"planned_action\": 1}}', 'why'");
+        if table != "record" {
+            // Who is in the way of a record says that it is there already.
+            crew.diagnoser
+                .call("create", &beside)
+                .await
+                .expect_err(table);
+        }
         let (before, rows) = (
             crew.version().await,
             crew.history("count(*) over ()", 1).await,
@@ -385,6 +393,7 @@ async fn a_trigger_that_holds_changes_back() {
             .await;
         assert_eq!(crew.version().await, before, "{table}");
         assert_eq!(crew.history("count(*) over ()", 1).await, rows, "{table}");
+        crew.diagnoser.ok("create", &beside).await;
         crew.consistent().await;
     }
     crew.plan("2", 1).await.expect("nothing was changed");
@@ -473,4 +482,25 @@ async fn a_row_that_got_another_key_while_it_was_waited_for() {
     crew.worker
         .ok("release", &format!("{TASK}, {}", claim_id(&claim)))
         .await;
+}
+
+#[tokio::test]
+async fn a_trigger_that_changes_first_values() {
+    let crew = Crew::new().await;
+    crew.dba
+        .run(
+            "create function public.seven() returns trigger language plpgsql as
+               $$ begin new.value := '7.10'; return new; end $$;
+             create trigger zz before insert on kslate.field for each row
+               when (new.field = 'planned_action') execute function public.seven()",
+        )
+        .await;
+    let first = r#"'incidents/beside', '{"planned_action": 1, "hypotheses": [2.50]}', 'why'"#;
+    crew.diagnoser.ok("create", first).await;
+    let created = "select value from kslate.history where record = 'incidents/beside'";
+    assert_eq!(
+        crew.dba.run(created).await,
+        r#"{"status": "open", "hypotheses": [2.50], "planned_action": 7.10}"#
+    );
+    crew.consistent().await;
 }

@@ -306,5 +306,5 @@ fn set_result(session: &Session, record: &str, field: &str, new: &Row, is: &str)
             time(new.need(CHANGED_AT)?),
         ],
     )?;
-    rows.must_have_changed_one()
+    rows.must_have_changed(1)
 }
