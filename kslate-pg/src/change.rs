@@ -11,7 +11,6 @@ use crate::scope::Scope;
 use crate::spi::{int, jsonb, opt_text, text, time, Row};
 use crate::store;
 use crate::time::Time;
-use crate::triggers::tampered;
 
 /// An accepted change of one field.
 #[derive(Serialize, Deserialize)]
@@ -127,7 +126,7 @@ pub fn put(
                     .map(|(_, value)| value),
             );
             if !rows::insert(scope.call.storage, c"field", &row)? {
-                return Err(tampered());
+                return Err(Failure::held_back());
             }
             (1, record_version)
         }
@@ -142,7 +141,7 @@ pub fn put(
     })
 }
 
-/// The same where somebody has triggers of their own on `kslate.field`.
+/// The same where there is something of somebody else's on `kslate.field` or `kslate.record`.
 fn put_by_statement(
     scope: &Scope<'_>,
     field: &Field,
@@ -181,7 +180,13 @@ fn put_by_statement(
             })
         }
         (None, expected) => {
-            Err(Present::read(scope, field)?.conflict(scope, field, expected.unwrap_or(0)))
+            let present = Present::read(scope, field)?;
+            Err(match expected {
+                Some(expected) if expected != present.version => {
+                    present.conflict(scope, field, expected)
+                }
+                _ => Failure::held_back(),
+            })
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Checkpoints: an agent's own account of itself, which outlives it. Stored per record and role, never read by kslate.
 
-use kslate_class::Mode;
+use kslate_class::{CheckpointRules, Mode};
 use pgrx::prelude::*;
 use pgrx::Uuid;
 use serde::{Deserialize, Serialize};
@@ -176,6 +176,9 @@ fn insert_by_statement(
         .write(&store::CHECKPOINT_INSERT, &parameters)?;
     // Under the record's lock the number is free; only a snapshot older than the lock could miss one, and gets 40001.
     let row = rows.first().ok_or_else(|| {
+        if !rows::one_snapshot() {
+            return Failure::held_back();
+        }
         Failure::new(
             Code::Busy,
             "another checkpoint was saved meanwhile; send the same request again",
@@ -186,7 +189,7 @@ fn insert_by_statement(
 
 /// Size and sections. A section is there when its key is, whatever its value.
 fn check_document(scope: &Scope<'_>, document: &Jsonb) -> Outcome<()> {
-    const DEFAULT_MAX_BYTES: usize = 262_144;
+    const DEFAULT_MAX_BYTES: usize = CheckpointRules::DEFAULT_MAX_BYTES as usize;
     let rules = scope.class.checkpoint.as_ref();
     let most = rules.map_or(DEFAULT_MAX_BYTES, |rules| rules.max_bytes as usize);
     if let Some(bytes) = document.longer_than(most) {

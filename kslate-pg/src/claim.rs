@@ -12,7 +12,6 @@ use crate::scope::{need, Call, Scope};
 use crate::spi::{text, time};
 use crate::store;
 use crate::time::Time;
-use crate::triggers::tampered;
 
 fn held(scope: &Scope<'_>, field: &str, lease: &Lease, expires: Time, now: Time) -> Failure {
     let owner = lease.owner.as_deref().unwrap_or_default();
@@ -176,7 +175,7 @@ fn kslate_renew(
             let parameters = [text(record), text(field), time(expires_at), seconds_datum];
             let rows = call.session.write(&store::RENEW, &parameters)?;
             if rows.first().and_then(|row| row.get(0)) != Some(expires_at) {
-                return Err(tampered());
+                return Err(Failure::held_back());
             }
         }
         Ok(TableIterator::once((

@@ -215,9 +215,10 @@ static STORAGE: Statement = Statement::new(
     &[pg_sys::INT8OID],
 );
 
-/// What is off: triggers that are missing, disabled or foreign, versions that do not match history, INHERITS children,
-/// prepared transactions that hold rows, an owner role that could be somebody, members of the powerful roles, functions with
-/// rights they should not have, a clock put forward, the storage version, columns that are not where they should be.
+/// What is off: triggers that are missing, disabled or foreign, rules, row level security, versions that do not match history, gates that
+/// are open, INHERITS children, prepared transactions that hold rows, an owner role that could be somebody, powerful roles that can log
+/// in or be handed on, functions with rights they should not have, a clock put forward, the storage version, tables that are not as this
+/// library needs them.
 #[pg_extern(stable)]
 fn kslate_doctor(
     identity: default!(Option<&str>, "NULL"),

@@ -80,7 +80,7 @@ fn end(scope: &Scope<'_>, field: &str, ending: &Ending<'_>, now: Time) -> Outcom
     }
 }
 
-/// The same where somebody has triggers of their own on `kslate.claim`.
+/// The same where there is something of somebody else's on `kslate.claim` or `kslate.record`.
 fn end_by_statement(
     scope: &Scope<'_>,
     field: &str,
@@ -101,7 +101,7 @@ fn end_by_statement(
         int(ending.step),
     ];
     let rows = scope.call.session.write(&store::UNCLAIM, &parameters)?;
-    let row = rows.first().ok_or_else(|| scope.no_record())?;
+    let row = rows.first().ok_or_else(Failure::held_back)?;
     let record_version = row.need(2)?;
     scope.counted(record_version)?;
     Ok(Ended {

@@ -105,6 +105,14 @@ impl Failure {
         }
     }
 
+    /// A change of kslate's own that a statement was to make, and that is not there, or another, when it is done.
+    pub fn held_back() -> Failure {
+        Failure::new(
+            Code::Unavailable,
+            "a trigger or rule that is not kslate's keeps a change of kslate's from being made as it was meant: take it out (see kslate_doctor)",
+        )
+    }
+
     /// The sentence.
     pub fn message(&self) -> &str {
         &self.message

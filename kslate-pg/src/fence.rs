@@ -20,7 +20,7 @@ pub fn check(
 ) -> Outcome<()> {
     let Some(claim_id) = claim_id else {
         return match required {
-            Some(task) => Err(nobody_holds(
+            Some(task) => Err(needs_a_claim(
                 scope,
                 field.map_or(task, |field| &field.name),
                 task,
@@ -60,7 +60,7 @@ pub fn check(
 }
 
 /// A write that needs a claim came without one.
-pub fn nobody_holds(scope: &Scope<'_>, field: &str, task: &str) -> Failure {
+pub fn needs_a_claim(scope: &Scope<'_>, field: &str, task: &str) -> Failure {
     let message = format!(
         "{field} may be written by the live holder of {task} only: claim {task} and send its claim_id"
     );

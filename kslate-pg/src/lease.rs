@@ -99,12 +99,10 @@ pub fn lock(scope: &mut Scope<'_>, field: &str) -> Outcome<Lease> {
     match lease {
         Some(lease) => Ok(lease),
         // The class has gained the task since this transaction's snapshot was taken.
-        // SAFETY: reads the backend's state.
-        None if unsafe { pg_sys::XactIsoLevel } > pg_sys::XACT_READ_COMMITTED as i32 => Err(scope
-            .about(Failure::new(
-                Code::Busy,
-                "the class was changed after your transaction began; begin it anew",
-            ))),
+        None if rows::one_snapshot() => Err(scope.about(Failure::new(
+            Code::Busy,
+            "the class was changed after your transaction began; begin it anew",
+        ))),
         None => Err(scope.about(Failure::new(
             Code::Unavailable,
             format!("the claim of {field} is missing: see kslate_doctor()"),
@@ -292,7 +290,7 @@ pub fn grant(
         Change::Made(made) => made,
         Change::Missing => return Err(scope.no_record()),
         Change::Foreign => {
-            // Somebody has triggers of their own on the table.
+            // There is something of somebody else's on the table, or on `kslate.record`.
             let parameters = [
                 text(&scope.record),
                 text(field),
@@ -306,7 +304,7 @@ pub fn grant(
                 opt_text(took_over_from.as_deref()),
             ];
             let rows = scope.call.session.write(&store::GRANT, &parameters)?;
-            let row = rows.first().ok_or_else(|| scope.no_record())?;
+            let row = rows.first().ok_or_else(Failure::held_back)?;
             let record_version = row.need(1)?;
             scope.counted(record_version)?;
             (row.need(0)?, record_version)

@@ -214,7 +214,7 @@ fn create(
     for (name, value) in given.iter().flatten() {
         let field = scope.field(name)?;
         if let Some(task) = &field.requires_claim {
-            return Err(crate::fence::nobody_holds(scope, name, task));
+            return Err(crate::fence::needs_a_claim(scope, name, task));
         }
         crate::change::check(scope, field, value, evidence)?;
     }
@@ -239,7 +239,8 @@ fn create(
 
 /// The answer for a record that was there before.
 fn existing(scope: &mut Scope<'_>, with_values: bool, request: &Request) -> Outcome<Created> {
-    let record_version = scope.lock()?;
+    // What was in the way of the insertion is a row that can be seen, or somebody else's.
+    let record_version = scope.lock_if_there()?.ok_or_else(Failure::held_back)?;
     if let Some(first) = request.replay(scope.call, &scope.record)? {
         return Ok(first);
     }

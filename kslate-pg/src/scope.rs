@@ -15,7 +15,6 @@ use crate::guard::{Guard, Storage};
 use crate::rows::{self, Change, Locked};
 use crate::spi::{int, text, Session};
 use crate::store;
-use crate::triggers::tampered;
 
 /// A caller at work: the connection, the rights and the identity of one call.
 pub struct Call {
@@ -149,7 +148,7 @@ impl Scope<'_> {
             let rows = self.call.session.write(&store::BUMP_RECORD, &parameters)?;
             let counted = rows.first().and_then(|row| row.get::<i64>(0));
             if counted != Some(version) {
-                return Err(tampered());
+                return Err(Failure::held_back());
             }
         }
         Ok(version)
@@ -172,7 +171,7 @@ impl Scope<'_> {
         if version == before.saturating_add(1) {
             return Ok(());
         }
-        Err(tampered())
+        Err(Failure::held_back())
     }
 
     /// Takes the class anew where it has changed since the scope was made. Whoever holds a lock on the record's table
@@ -276,7 +275,7 @@ impl Scope<'_> {
         field.read.iter().any(|role| self.roles.contains(role))
     }
 
-    /// The names of the fields that the caller may read, in the class's order.
+    /// The fields that the caller may read, in the class's order.
     pub fn readable(&self) -> impl Iterator<Item = &Field> {
         self.class
             .fields

@@ -1,7 +1,7 @@
 //! Kept plans: a statement is planned once in a backend and then only executed.
 //!
-//! All statements run inside one [`Session`], as the owner of schema kslate and with a pinned search_path
-//! (see [`crate::guard`]).
+//! The statements of operations run inside one [`Session`], as the owner of schema kslate and with a pinned search_path
+//! (see [`crate::guard`]); those of `kslate_setup` and of the doctor's first look with the caller's rights.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -288,10 +288,7 @@ impl Rows<'_> {
         if self.changed == rows as u64 {
             return Ok(());
         }
-        Err(Failure::new(
-            Code::Immutable,
-            "a trigger or rule that is not kslate's has held back a change of kslate's: take it out (see kslate_doctor)",
-        ))
+        Err(Failure::held_back())
     }
 
     /// The first row, if there is one.

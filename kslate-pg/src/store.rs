@@ -273,7 +273,7 @@ statements! {
           values ($1, 1 + coalesce((select checkpoint_id from kslate.checkpoint where record = $1
             order by checkpoint_id desc limit 1), 0), $2, $3, $4, $5, $6)
           on conflict do nothing returning checkpoint_id";
-    /// record, role, checkpoint_id or NULL for the latest
+    /// record, role
     CHECKPOINT_LATEST(TEXT, TEXT)
         c"select document, record_version from kslate.checkpoint where record = $1 and role = $2
           order by checkpoint_id desc limit 1";

@@ -362,31 +362,28 @@ async fn a_trigger_that_holds_changes_back() {
             ))
             .await;
         let beside = format!("'incidents/{table}', '{{\"planned_action\": 1}}', 'why'");
-        if table != "record" {
-            // Who is in the way of a record says that it is there already.
+        {
             crew.diagnoser
-                .call("create", &beside)
-                .await
-                .expect_err(table);
+                .refused("UNAVAILABLE", "create", &beside)
+                .await;
         }
         let (before, rows) = (
             crew.version().await,
             crew.history("count(*) over ()", 1).await,
         );
         if table != "claim" {
-            crew.plan("2", 1).await.expect_err(table);
+            let write = format!("{PLAN}, '2', 1, 'because'");
+            crew.diagnoser.refused("UNAVAILABLE", "write", &write).await;
             let complete = format!("{TASK}, {id}, '1'");
             crew.worker
-                .call("complete", &complete)
-                .await
-                .expect_err(table);
+                .refused("UNAVAILABLE", "complete", &complete)
+                .await;
         } else {
             let renew = format!("{TASK}, {id}, 90");
-            crew.worker.call("renew", &renew).await.expect_err(table);
+            crew.worker.refused("UNAVAILABLE", "renew", &renew).await;
             crew.worker
-                .call("release", &format!("{TASK}, {id}"))
-                .await
-                .expect_err(table);
+                .refused("UNAVAILABLE", "release", &format!("{TASK}, {id}"))
+                .await;
         }
         crew.dba
             .run(&format!("drop trigger zz on kslate.{table}"))
@@ -411,11 +408,9 @@ async fn a_trigger_that_counts_for_itself() {
              create trigger zz before update on kslate.record for each row execute function public.twice()",
         )
         .await;
-    crew.plan("1", 0).await.expect_err("the version is another");
-    crew.worker
-        .call("claim", TASK)
-        .await
-        .expect_err("the version is another");
+    let write = format!("{PLAN}, '1', 0, 'because'");
+    crew.diagnoser.refused("UNAVAILABLE", "write", &write).await;
+    crew.worker.refused("UNAVAILABLE", "claim", TASK).await;
     crew.dba.run("drop trigger zz on kslate.record").await;
     crew.plan("1", 0).await.expect("nothing was changed");
     crew.consistent().await;

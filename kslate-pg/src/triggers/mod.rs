@@ -20,8 +20,6 @@ mod field;
 mod keep;
 mod record;
 
-pub use field::tampered;
-
 /// Declares a trigger function of the C interface.
 macro_rules! trigger {
     ($name:ident, $info:ident, $body:path) => {
