@@ -36,7 +36,7 @@ pub struct ServeOptions {
     #[arg(long, env = "KSLATE_APIKEYS", value_name = "FILE")]
     pub apikeys: Option<PathBuf>,
 
-    /// The database, as postgresql:// address or key=value string; its login must be a member of kslate_gateway
+    /// The database, as postgresql:// address (TLS: ?sslmode=verify-full&sslrootcert=FILE) or key=value string; its login must be a member of kslate_gateway
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
 

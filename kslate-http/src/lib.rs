@@ -1,6 +1,6 @@
 //! kslate over HTTP: the server in front of the SQL functions, and the command line that talks to it.
 //!
-//! Neither holds a rule of its own but authentication; every other rule lives in the extension.
+//! Neither holds a rule of its own but whose a key is and which keys may apply classes; every other rule lives in the extension.
 
 pub mod cli;
 pub mod config;

@@ -279,7 +279,7 @@ pub struct ForceRelease {
     /// The claim that is meant, by its epoch: `kslate get RECORD FIELD --json` shows it
     #[arg(long, value_name = "N")]
     expected_epoch: u64,
-    /// Why; it stands in the history, and the holder learns it
+    /// Why; it stands in the history
     #[arg(long)]
     reason: String,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use crate::server::connect::{because, Target};
     after_help = "Exit code 0: nothing found; 1: findings, or no connection.\n\nExample:\n  kslate doctor --database-url 'postgresql:///kslate?host=/run/postgresql'"
 )]
 pub struct Doctor {
-    /// The database, as postgresql:// address or key=value string
+    /// The database, as postgresql:// address (TLS: ?sslmode=verify-full&sslrootcert=FILE) or key=value string
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     database_url: Option<String>,
 }

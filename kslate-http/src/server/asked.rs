@@ -1,7 +1,7 @@
 //! What a request asks for: path, query, headers and body, checked as far as that can be done without the database.
 //!
 //! The extractor only collects, and refuses what comes before all else (media type, size). What is malformed comes out when
-//! a handler asks for it, so that the order of checks is the same on every route (WIRE §0.10).
+//! a handler asks for it, so that the order of checks is the same on every route (docs/errors.md, "Which comes first").
 
 use std::borrow::Cow;
 use std::time::Duration;

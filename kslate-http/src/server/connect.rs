@@ -46,7 +46,8 @@ impl fmt::Display for TargetError {
 }
 
 impl Target {
-    /// Reads a `postgresql://` address or a `key=value` string, libpq's `sslmode` and `sslrootcert` included.
+    /// Reads a `postgresql://` address, libpq's `sslmode` and `sslrootcert` included, or a `key=value` string, where `sslmode` is
+    /// disable, prefer or require.
     ///
     /// # Errors
     /// [`TargetError`], which never tells the password.
@@ -83,7 +84,7 @@ impl Target {
             (Some("prefer" | "allow") | None, _) => Some(unverified()?),
             (Some(other), _) => {
                 return Err(TargetError(format!(
-                    "unknown sslmode {other:?}: one of disable, prefer, require, verify-full"
+                    "unknown sslmode {other:?}: one of disable, allow, prefer, require, verify-ca, verify-full"
                 )))
             }
         };
@@ -415,17 +416,15 @@ mod tests {
                 "/nowhere.pem",
             ),
             ("postgres://u@db/kslate?sslmode=yes", "sslmode"),
-            ("postgres://u:hunter2@db:port/kslate", ""),
-            ("", ""),
+            ("postgres://u:hunter2@db:port/kslate", "invalid"),
+            ("host=db sslmode=verify-full", "sslmode"),
         ] {
-            if let Err(error) = Target::read(bad, true) {
-                assert!(
-                    error.to_string().contains(word) && !error.to_string().contains("hunter2"),
-                    "{bad}: {error}"
-                );
-            } else {
-                assert!(bad.is_empty(), "{bad} was accepted");
-            }
+            let error = Target::read(bad, true).err().map(|error| error.to_string());
+            let error = error.unwrap_or_else(|| panic!("{bad} was accepted"));
+            assert!(
+                error.contains(word) && !error.contains("hunter2"),
+                "{bad}: {error}"
+            );
         }
         assert_eq!(
             Target::read("postgres://u@db/k?sslmode=disable", true)

@@ -316,7 +316,7 @@ fn judge(error: &tokio_postgres::Error) -> (Error, bool) {
     )
 }
 
-/// What a SQLSTATE without a DETAIL of ours means (SPEC §6).
+/// What a SQLSTATE without a DETAIL of ours means (docs/errors.md).
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Busy,

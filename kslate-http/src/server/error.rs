@@ -34,7 +34,7 @@ pub struct Refusal {
     pub gate: bool,
 }
 
-/// The names of errors and their statuses (SPEC §6).
+/// The names of errors and their statuses (docs/errors.md).
 pub const STATUS: &[(&str, StatusCode)] = &[
     ("MALFORMED", StatusCode::BAD_REQUEST),
     ("UNAUTHENTICATED", StatusCode::UNAUTHORIZED),
@@ -199,7 +199,7 @@ impl Error {
 
     /// 413 for a body over the limit.
     pub fn body_too_large(limit: usize) -> Self {
-        let message = format!("the body is larger than the {limit} bytes that this server takes");
+        let message = format!("the body is larger than the {limit} bytes that this server takes: send less at a time, or raise KSLATE_MAX_BODY");
         Self::plain("PAYLOAD_TOO_LARGE", StatusCode::PAYLOAD_TOO_LARGE, &message)
     }
 
@@ -261,7 +261,7 @@ impl Error {
         Self::plain(
             "PAYLOAD_TOO_LARGE",
             StatusCode::PAYLOAD_TOO_LARGE,
-            "a value of the request is larger than the database takes; nothing was changed",
+            "a value of the request is larger than the database takes; nothing was changed: store it elsewhere and point to it",
         )
     }
 

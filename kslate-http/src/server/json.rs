@@ -1,6 +1,6 @@
 //! JSON as the wire wants it: stricter than PostgreSQL and than most parsers, and nothing is decoded that need not be.
 //!
-//! One pass over the text finds everything that must be refused (WIRE §0.5, §8): a duplicate key at any depth, `\u0000`,
+//! One pass over the text finds everything that must be refused: a duplicate key at any depth, `\u0000`,
 //! a lone surrogate, nesting without end, trailing text. What it hands out are slices of the text, so that a number keeps
 //! every digit on its way to the database.
 

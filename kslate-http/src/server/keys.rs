@@ -1,4 +1,4 @@
-//! The key file: which token is whose (SPEC §7). Read again when it changes; a faulty one is refused and the old keys stay.
+//! The key file: which token is whose (docs/operations.md). Read again when it changes; a faulty one is refused and the old keys stay.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -384,7 +384,6 @@ mod tests {
             ("# nothing\n", None),
         ] {
             let fault = fault(text);
-            let line = line.or(fault.line);
             assert_eq!(fault.line, line, "{text:?}: {fault}");
             assert!(!fault.to_string().contains("secret"), "{text:?}: {fault}");
         }

@@ -21,7 +21,7 @@ pub struct Metrics {
     pub held_refusals: AtomicU64,
     /// Claims that displaced another identity's lapsed lease.
     pub takeovers: AtomicU64,
-    /// Calls that named a claim which was over.
+    /// Calls that named a claim which was over, or none where one is needed.
     pub lease_lost: AtomicU64,
     /// Writes that the gate refused.
     pub gate_refusals: AtomicU64,

@@ -1,7 +1,7 @@
 //! `kslate serve`: the SQL functions over HTTP.
 //!
 //! A request goes straight through: `router` → `identity` → a handler in `routes` → `db` → the SQL function, whose JSON is the
-//! body. The only rule that lives here is who a token belongs to.
+//! body. The only rules that live here are whose a token is, and that an administrator's alone applies classes.
 
 mod answer;
 mod asked;

@@ -10,7 +10,7 @@ use super::observe::observe;
 use super::routes::{checkpoints, claims, classes, fields, history, records, service};
 use super::Server;
 
-/// All routes of SPEC §7, one a line.
+/// All routes, one a line.
 #[rustfmt::skip]
 pub fn router(server: Server) -> Router {
     Router::new()

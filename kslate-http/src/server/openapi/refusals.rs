@@ -43,7 +43,7 @@ pub struct ScopeDenied {
 
 /// No such class, record, field, version, checkpoint or route.
 #[derive(ToSchema)]
-#[schema(as = NOT_FOUND, example = json!({"error": "NOT_FOUND", "message": "no record incidents/inc-999; create it with PUT /v1/records/incidents/inc-999",
+#[schema(as = NOT_FOUND, example = json!({"error": "NOT_FOUND", "message": "no record incidents/inc-999; create it with PUT /v1/records/incidents/inc-999 or kslate_create('incidents/inc-999')",
     "record": "incidents/inc-999"}))]
 pub struct NotFound {
     pub error: String,
@@ -177,7 +177,7 @@ pub struct AlreadyCompleted {
 /// There is nothing to reopen.
 #[derive(ToSchema)]
 #[schema(as = NOT_COMPLETED, example = json!({"error": "NOT_COMPLETED", "field": "remediation",
-    "message": "remediation is not completed; there is nothing to reopen", "record": "incidents/inc-111", "author": null, "version": 0}))]
+    "message": "remediation is open, not completed: there is nothing to reopen, claim it", "record": "incidents/inc-111", "author": null, "version": 0}))]
 pub struct NotCompleted {
     pub error: String,
     pub field: String,
@@ -260,7 +260,6 @@ pub struct Fault {
 pub struct Busy {
     pub error: String,
     pub message: String,
-    pub record: Option<String>,
     #[schema(minimum = 1)]
     pub retry_after_seconds: i64,
 }
@@ -271,7 +270,9 @@ pub struct Busy {
     "message": "the database cannot be reached now; nothing was changed, send the same request again", "retry_after_seconds": 1}))]
 pub struct Unavailable {
     pub error: String,
+    pub field: Option<String>,
     pub message: String,
+    pub record: Option<String>,
     #[schema(minimum = 1)]
     pub retry_after_seconds: i64,
 }

@@ -1,4 +1,4 @@
-//! What holds for all operations and bodies (WIRE §0), said once instead of above each of them.
+//! What holds for all operations and bodies (docs/http.md), said once instead of above each of them.
 
 use serde_json::{json, Map, Value};
 
@@ -40,8 +40,8 @@ pub fn apply(document: &mut Value) {
     }
 }
 
-/// The errors of operations in the order of SPEC §6, with their statuses. The database has no way to say INTERNAL; no route leads
-/// to what is IMMUTABLE, and what has no such method is no operation.
+/// The errors of operations in the order of docs/errors.md, with their statuses. The database has no way to say INTERNAL; only somebody's
+/// own trigger on the tables makes an operation IMMUTABLE, and what has no such method is no operation.
 fn errors() -> impl Iterator<Item = (&'static str, u16)> {
     let told = STATUS.iter().map(|(name, status)| (*name, status.as_u16()));
     told.filter(|(name, _)| !matches!(*name, "IMMUTABLE" | "METHOD_NOT_ALLOWED"))
