@@ -40,4 +40,4 @@ pub use repository::{bash, root};
 pub use shim::{Shim, KEYS};
 pub use sql::{Called, Refused, Session};
 pub use standby::Standby;
-pub use wait::{lock_waiters, until, until_async, SetAtEnd};
+pub use wait::{until, until_async, SetAtEnd};

@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio_postgres::Client;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(10);
@@ -39,16 +38,4 @@ impl Drop for SetAtEnd<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-/// How many sessions of this database wait for a lock right now: `until_async("B waits", || async { lock_waiters(&db).await == 1 })`.
-pub async fn lock_waiters(client: &Client) -> i64 {
-    client
-        .query_one(
-            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-            &[],
-        )
-        .await
-        .expect("pg_stat_activity answers")
-        .get(0)
 }

@@ -21,6 +21,8 @@ const ABORTED: usize = 10_000;
 const REACHED: usize = 1_000;
 /// More than this many requests mean that too few of them are cut off in SQL for the test to say anything.
 const MOST: u32 = 200_000;
+/// Ten times what it takes.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Sends one append and hangs up after some time. True where not one byte of an answer had come by then.
 fn hang_up(address: SocketAddr, request: &[u8], after: Duration) -> bool {
@@ -111,7 +113,7 @@ async fn scenario_9_ten_thousand_hang_up_and_nobody_feels_it() {
         }
         // Looks on: a session idle in a transaction would be one that a hang-up has left behind.
         let _end = SetAtEnd(&done);
-        let mut worst = (0, 0);
+        let (mut worst, begun) = ((0, 0), Instant::now());
         loop {
             let (idle, all) = (
                 count(&database, "state like 'idle in transaction%'"),
@@ -124,6 +126,10 @@ async fn scenario_9_ten_thousand_hang_up_and_nobody_feels_it() {
                 .map(|aborted| aborted.clone())
                 .unwrap_or_default();
             let enough = so_far.len() >= ABORTED && reached(&so_far) >= REACHED;
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{sent} sent, and not enough of them"
+            );
             if enough || sent > MOST || worst.0 > 0 {
                 break;
             }

@@ -1,4 +1,5 @@
-//! The manual's two pages, word for word, against a started server.
+//! The two pages of the public manual that tests/manual has, word for word, against a started server. The pages of docs/ are played by
+//! tests/docs.rs.
 
 use kslate_tests::play;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! A request with several faults is answered with the first of them, in the order of WIRE §0.10.
+//! A request with several faults is answered with the first of them, in the order of docs/errors.md.
 
 use crate::{Stage, BOTH};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! WIRE §0.10: one request with every fault there is. Each is taken away in turn, and the answer is the first of those left.
+//! "Which comes first" of docs/errors.md: one request with every fault there is. Each is taken away in turn, and the answer is the first of those left.
 
 use crate::without_seconds;
 use kslate_tests::{refused_in_sql, Cluster, Shim};

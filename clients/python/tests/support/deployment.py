@@ -187,13 +187,6 @@ class Deployment:
         os.kill(pid, signal.SIGQUIT)
         until("the database is stopped", lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid))
 
-    def restart_database(self, *, immediate: bool = False) -> None:
-        """Stops and starts it; returns when it answers and the server has found it again."""
-        self.stop_database(immediate=immediate)
-        self.start_database()
-        if self._process:
-            until("the server has found the database again", self._is_ready)
-
     def _url(self, role: str = "kslate", database: str | None = None) -> str:
         return script("cluster", "url", str(self.folder), role, database or self._database)
 
