@@ -26,7 +26,7 @@ PICK = """\\set k :k + 1
 @dataclass(frozen=True)
 class Operation:
     """`slices`: into how many parts the records are cut; each side has a part of its own. `fresh`: the tables are filled anew for
-    each comparison. `entries`, `held`: what the records are filled with. `promised`: SPEC names the share of the floor it reaches."""
+    each comparison. `entries`, `held`: what the records are filled with. `promised`: it must reach nine tenths of the floor."""
 
     name: str
     slices: int = 27
