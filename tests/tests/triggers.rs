@@ -480,9 +480,8 @@ async fn keys_do_not_change_and_values_keep_their_limits() {
 #[tokio::test]
 async fn the_value_of_a_task_cannot_run_away_from_its_claim() {
     let crew = Crew::new().await;
-    let _ = crew
-        .dba
-        .sql("insert into kslate.field (record, field, value) values ('incidents/inc-1', 'remediation', '1')")
+    crew.dba
+        .run("insert into kslate.field (record, field, value) values ('incidents/inc-1', 'remediation', '1')")
         .await;
     crew.consistent().await;
     let claim = crew.claim(60).await;
@@ -492,9 +491,8 @@ async fn the_value_of_a_task_cannot_run_away_from_its_claim() {
             &format!("'incidents/inc-1', 'remediation', {claim}, '\"done\"'"),
         )
         .await;
-    let _ = crew
-        .dba
-        .sql("update kslate.field set value = '2' where field = 'remediation'")
+    crew.dba
+        .run("update kslate.field set value = '2' where field = 'remediation'")
         .await;
     crew.consistent().await;
     crew.worker
