@@ -54,7 +54,11 @@ async fn what_an_index_calls_is_not_the_callers() {
              begin raise exception 'the caller''s function ran as %', current_user; end $$;
              grant usage on schema callers to public;
              create function public.marked(jsonb) returns text language plpgsql immutable as $$
-             begin return mark() || $1::text; end $$;
+             begin
+               -- From PostgreSQL 17 on an index is built where no name of ours is found.
+               if to_regprocedure('mark()') is null then return 'built'; end if;
+               return mark() || $1::text;
+             end $$;
              set search_path = kslate, public;
              create index marks on kslate.field (public.marked(value));
              reset search_path",
