@@ -408,10 +408,10 @@ async fn an_index_function_is_not_judged_as_who_analyzes() {
     )
     .await;
     for (n, call) in [
-        "perform from kslate_write('hosts/a', 'note', '\"forged\"')",
-        "perform from kslate_create('hosts/forged')",
-        "perform from kslate_get('hosts/a')",
-        "perform from kslate_whoami()",
+        "perform from public.kslate_write('hosts/a', 'note', '\"forged\"')",
+        "perform from public.kslate_create('hosts/forged')",
+        "perform from public.kslate_get('hosts/a')",
+        "perform from public.kslate_whoami()",
     ]
     .iter()
     .enumerate()
