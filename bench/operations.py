@@ -69,8 +69,8 @@ class Operation:
 
 
 OPERATIONS = [
-    # A lease of one second, over a sixth of the records: where a side comes by again, or another one, the leases have lapsed.
-    Operation("claim", slices=6, records=55_296, promised=True),
+    # A lease of one second, over a third of the records: where a side comes by again, or another one, the leases have lapsed.
+    Operation("claim", slices=3, records=55_296, promised=True),
     Operation("write", promised=True),
     Operation("save", promised=True),
     Operation("append"),
