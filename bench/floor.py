@@ -123,7 +123,7 @@ def measure(cluster, report, quick, operations=OPERATIONS):
     )
     for op in operations:
         # What is filled anew has records for so many turns only.
-        rounds, clients = (4, (8,)) if quick else (9 if op.promised else 5, CLIENTS)
+        rounds, clients = (3, (8,)) if quick else (9 if op.promised else 5, CLIENTS)
         comparisons, best, tried = compare(cluster, op.quick() if quick else op, rounds, clients, report.progress)
         for c in comparisons:
             ours, floor = c.ours, c.floor

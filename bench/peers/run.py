@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 
 from bench.cluster import run as command
 from bench.operations import DOCUMENT, fill, operation
@@ -44,6 +45,11 @@ def measure(cluster, report, quick):
                 table.row(peer, job, loops, None, None, None, f"not measured: {missing}")
                 report.progress(f"{peer}: not measured: {missing}")
     cluster.sql("drop database peers with (force)", "postgres")
+
+
+def some_records(cluster):
+    """More open tasks than the few seconds of a peer can claim."""
+    fill(cluster, replace(operation("claim"), records=16_384), "kslate")
 
 
 class Missing(Exception):
@@ -92,7 +98,7 @@ def there(installer):
 def queue(cluster, installer, language, peer, loops, seconds):
     there(installer)
     theirs = language([peer, loops, seconds], cluster.environment("kslate", "peers"))
-    fill(cluster, operation("claim"), "kslate")
+    some_records(cluster)
     ours = language(["kslate", loops, seconds], cluster.environment("bench"))
     yield None, rate(theirs), rate(ours)
 
@@ -100,7 +106,7 @@ def queue(cluster, installer, language, peer, loops, seconds):
 def checkpoints(cluster, loops, seconds):
     there(install.python)
     theirs = python(["langgraph", loops, seconds, DOCUMENT], cluster.environment("kslate", "peers"), "checkpoints.py")
-    fill(cluster, operation("save"), "kslate")
+    some_records(cluster)
     ours = python(["kslate", loops, seconds, DOCUMENT], cluster.environment("bench"), "checkpoints.py")
     for what in ("put", "get"):
         yield f"checkpoint {what}", rate(theirs[what]), rate(ours[what])
@@ -112,7 +118,7 @@ def leases(cluster, loops, seconds):
     with Etcd(cluster.dir) as etcd:
         theirs = python(["etcd", loops, seconds, etcd.url], cluster.environment(), "leases.py")
     command("rm", "-rf", cluster.dir / "etcd")
-    fill(cluster, operation("claim"), "kslate")
+    some_records(cluster)
     with Shim(cluster) as shim:
         ours = python(["kslate", loops, seconds, shim.url], cluster.environment(), "leases.py")
     yield None, rate(theirs), rate(ours)
