@@ -13,8 +13,7 @@ use crate::columns;
 use crate::error::{Code, Failure, Outcome};
 use crate::guard::{Guard, Storage};
 use crate::rows::{self, Change, Locked};
-use crate::spi::{int, text, Session};
-use crate::store;
+use crate::spi::{int, Session};
 
 /// A caller at work: the connection, the rights and the identity of one call.
 pub struct Call {
@@ -133,28 +132,24 @@ impl Scope<'_> {
         Ok(version)
     }
 
-    /// Counts a change that is about to be made, and returns the record version that it makes. Its row is locked.
+    /// Counts a change that is about to be made, and returns the record version that it makes. Ask [`Scope::counts_by_statement`]
+    /// before, which locks the record's row.
     pub fn count(&self) -> Outcome<i64> {
-        if self.locked.borrow().is_none() {
-            self.lock_row()?;
+        let (locked, version) = self.next_version()?;
+        match locked.update(|_| Ok(((), vec![(columns::record::VERSION, int(version))])))? {
+            Change::Made(()) => Ok(version),
+            Change::Missing | Change::Foreign => Err(Failure::held_back()),
         }
-        let locked = self.locked.take().ok_or_else(|| self.no_record())?;
-        let version: i64 = locked.row().need(columns::record::VERSION)?;
-        let version = version.saturating_add(1);
-        let counted =
-            locked.update(|_| Ok(((), vec![(columns::record::VERSION, int(version))])))?;
-        if let Change::Foreign = counted {
-            let parameters = [text(&self.record)];
-            let rows = self.call.session.write(&store::BUMP_RECORD, &parameters)?;
-            let counted = rows.first().and_then(|row| row.get::<i64>(0));
-            if counted != Some(version) {
-                return Err(Failure::held_back());
-            }
-        }
-        Ok(version)
     }
 
-    /// Whether [`Scope::count`] would need a statement. What somebody else's trigger on `record` does then may change the row that
+    /// The record's row as it was locked, which is used up by this, and the version that a change of it makes.
+    fn next_version(&self) -> Outcome<(Locked<'static>, i64)> {
+        let locked = self.locked.take().ok_or_else(|| self.no_record())?;
+        let version: i64 = locked.row().need(columns::record::VERSION)?;
+        Ok((locked, version.saturating_add(1)))
+    }
+
+    /// Whether the record is counted up by a statement. What somebody else's trigger on `record` does then may change the row that
     /// is to be changed next, so that must be one statement with it.
     pub fn counts_by_statement(&self) -> Outcome<bool> {
         if self.locked.borrow().is_none() {
@@ -164,11 +159,10 @@ impl Scope<'_> {
         Ok(locked.as_ref().is_some_and(|locked| !locked.is_ours()))
     }
 
-    /// The same for a statement that was made instead: it has counted up by one, or somebody else's trigger counts too.
+    /// [`Scope::count`] where a statement has counted: up by one, or somebody else's trigger counts too.
     pub fn counted(&self, version: i64) -> Outcome<()> {
-        let locked = self.locked.take().ok_or_else(|| self.no_record())?;
-        let before: i64 = locked.row().need(columns::record::VERSION)?;
-        if version == before.saturating_add(1) {
+        let (_, next) = self.next_version()?;
+        if version == next {
             return Ok(());
         }
         Err(Failure::held_back())

@@ -6,14 +6,10 @@ use pgrx::pg_sys;
 
 use super::raw;
 
-/// The index of this name beside the table.
-pub unsafe fn named(table: pg_sys::Relation, name: &CStr) -> Option<pg_sys::Oid> {
+/// What has this name in the table's schema, if anything has.
+pub unsafe fn named(table: pg_sys::Relation, name: &CStr) -> pg_sys::Oid {
     // SAFETY: the relation is open.
-    let index = unsafe {
-        let schema = (*(*table).rd_rel).relnamespace;
-        pg_sys::get_relname_relid(name.as_ptr(), schema)
-    };
-    (index != pg_sys::InvalidOid).then_some(index)
+    unsafe { pg_sys::get_relname_relid(name.as_ptr(), (*(*table).rd_rel).relnamespace) }
 }
 
 /// Is the table's primary key, not deferrable, on the first so many columns?
@@ -22,7 +18,7 @@ pub unsafe fn is_primary_key(table: pg_sys::Relation, columns: usize) -> bool {
     unsafe {
         let index = raw::guarded(|| raw::primary_key(table));
         let columns: Vec<usize> = (0..columns).collect();
-        index != pg_sys::InvalidOid && is_whole(table, index, &columns)
+        is_whole(table, index, &columns)
     }
 }
 

@@ -98,8 +98,7 @@ fn look(relation: pg_sys::Relation, table: &Definition) -> Outcome<Layout> {
                 names.join(", ")
             )));
         }
-        let latest = index::named(relation, LATEST.0)
-            .filter(|_| table.name == "checkpoint")
+        let latest = Some(index::named(relation, LATEST.0))
             .filter(|found| index::is_whole(relation, *found, LATEST.1));
         Ok(Layout {
             ours: strangers::none(relation, table),
