@@ -15,24 +15,29 @@ use super::Repeatable;
 /// Apply, show, list or check class definitions.
 #[derive(Debug, Subcommand)]
 pub enum Class {
+    #[command(flatten)]
+    OnServer(OnServer),
+    /// Check definitions without a server; exit code 1 if there are faults
+    Lint(Lint),
+}
+
+/// What goes to the server.
+#[derive(Debug, Subcommand)]
+pub enum OnServer {
     /// Apply a definition (needs an admin's key)
     Apply(Apply),
     /// Show a class
     Show(Show),
     /// List all classes
     List,
-    /// Check definitions without a server; exit code 1 if there are faults
-    Lint(Lint),
 }
 
-impl Class {
+impl OnServer {
     pub(super) fn run(&self, http: &Http, json: bool) -> Result<String, Failure> {
         match self {
             Self::Apply(command) => command.run(http, json),
             Self::Show(command) => command.run(http, json),
             Self::List => list(http, json),
-            // It needs no server and has an exit code of its own: see `cli::run`.
-            Self::Lint(_) => unreachable!("lint is run without a server"),
         }
     }
 }

@@ -165,7 +165,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Resume(command) => command.run(&http()?, json)?,
         Command::History(command) => command.run(&http()?, json)?,
         Command::Blame(command) => command.run(&http()?, json)?,
-        Command::Class(command) => command.run(&http()?, json)?,
+        Command::Class(class::Class::OnServer(command)) => command.run(&http()?, json)?,
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
