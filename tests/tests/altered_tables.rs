@@ -362,11 +362,9 @@ async fn a_trigger_that_holds_changes_back() {
             ))
             .await;
         let beside = format!("'incidents/{table}', '{{\"planned_action\": 1}}', 'why'");
-        {
-            crew.diagnoser
-                .refused("UNAVAILABLE", "create", &beside)
-                .await;
-        }
+        crew.diagnoser
+            .refused("UNAVAILABLE", "create", &beside)
+            .await;
         let (before, rows) = (
             crew.version().await,
             crew.history("count(*) over ()", 1).await,

@@ -1,9 +1,9 @@
 //! Constraints and indexes that somebody else has put on our tables: they hold for our changes, and what they call looks
 //! names up where our statements do, not where the caller does.
 //!
-//! A row of a plain table is changed past all of that (kslate-pg/src/rows/strangers.rs). With `none_in_constraints` always true the checks here are
-//! not made; without `pin_path` in `rows::Table::update` the caller's function runs with the
-//! rights of the tables' owner.
+//! A row of a plain table is changed past all of that (kslate-pg/src/rows/strangers.rs). With `none_in_constraints` always true the
+//! checks here are not made; without `pin_path` in `rows::Table::update` the caller's function runs with the rights of the tables'
+//! owner.
 
 use kslate_tests::crew::Crew;
 
