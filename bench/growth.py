@@ -21,7 +21,7 @@ def measure(cluster, report, quick):
     """The part `growth` of the report."""
     sizes = (1_000, 10_000, 100_000) if quick else (1_000, 100_000, 10_000_000)
     queues = (
-        ((10_000, 10_000, 100), (20_000, 20_000, 1_000)) if quick else ((20_000, 20_000, 200), (1_000_000, 1_000_000, 10_000))
+        ((25_000, 25_000, 250), (50_000, 50_000, 1_000)) if quick else ((50_000, 50_000, 500), (1_000_000, 1_000_000, 10_000))
     )
     load(cluster, sizes, queues, report)
     history(cluster, report, sizes, *((4, ("write", "get")) if quick else (ROUNDS, NAMES)))

@@ -4,7 +4,7 @@ from itertools import count
 from statistics import median
 
 from bench.floor import CLIENTS
-from bench.operations import fill, operation, side
+from bench.operations import fill, operation, side, with_enough
 from bench.peers import install
 from bench.shim import Shim
 from bench.turns import Measured, by_turns
@@ -25,7 +25,10 @@ def measure(cluster, report, quick):
         with Shim(cluster, sync) as shim:
             for name in names:
                 op = operation(name).quick() if quick else operation(name)
-                against_pgbench(cluster, shim, op, sync, rounds, clients, table, report)
+                for row in with_enough(
+                    op, lambda op: against_pgbench(cluster, shim, op, sync, rounds, clients, report.progress), report.progress
+                ):
+                    table.row(*row)
     with Shim(cluster) as shim:
         memory(cluster, shim, report, 1 if quick else 8)
 
@@ -51,20 +54,25 @@ class Wrk:
     def runs(self):
         return True
 
+    def abandon(self):
+        pass
+
     def end(self, rounds):
         loads = self.loads[:rounds]
         return Measured([load.tps for load in loads], *(median(getattr(load, what) for load in loads) for what in ("p50", "p99", "cpu")))
 
 
-def against_pgbench(cluster, shim, op, sync, rounds, all_clients, table, report):
+def against_pgbench(cluster, shim, op, sync, rounds, all_clients, progress):
+    """The rows of the table for an operation."""
     fill(cluster, op, "kslate")
-    places = count()
+    places, rows = count(), []
     by_turns([Wrk(shim, op, 32, places)], 1)  # the server's connections make their plans
     for clients in all_clients:
         through, direct = by_turns([Wrk(shim, op, clients, places), side(cluster, op, None, clients, sync, next(places))], rounds, 0.5)
         ratio, adds = through.to(direct), through.p50 - direct.p50
-        table.row(op.name, "on" if sync else "off", clients, through.tps, ratio, through.p50, through.p99, adds, through.cpu)
-        report.progress(f"HTTP {op.name}, {clients} connections: {through.tps:.0f}/s, {ratio:.2f} of pgbench, adds {adds:.2f} ms")
+        rows.append((op.name, "on" if sync else "off", clients, through.tps, ratio, through.p50, through.p99, adds, through.cpu))
+        progress(f"HTTP {op.name}, {clients} connections: {through.tps:.0f}/s, {ratio:.2f} of pgbench, adds {adds:.2f} ms")
+    return rows
 
 
 def memory(cluster, shim, report, seconds, requests=None):

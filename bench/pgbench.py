@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench import cpu
 from bench.cluster import run
-from bench.turns import Measured
+from bench.turns import Failed, Measured
 
 WARM = 0.3
 # What was under way when the side was stopped is done by then.
@@ -43,7 +43,7 @@ class Pgbench:
         self.variables = {"clients": clients, **(variables or {})}
         self.name = f"side {next(numbers)}"
         self.environment = cluster.environment("bench", database, synchronous_commit="on" if sync else "off")
-        self.turns, self.readings = [], []
+        self.turns, self.readings, self.process = [], [], None
 
     def begin(self, seconds):
         """Connects and makes plans. `seconds` is how long all turns of all sides are."""
@@ -92,7 +92,8 @@ class Pgbench:
             os.kill(self.process.pid, signal.SIGCONT)
         output = self.process.communicate()[0]
         if self.process.returncode or "aborted" in output:
-            raise SystemExit(f"pgbench failed:\n{self.script}\n{output[-3000:]}")
+            why = next((line for line in output.splitlines() if "error:" in line), "pgbench failed")
+            raise Failed(f"{why}\n{self.script}\n{output[-3000:]}")
         ended = list(self.transactions())
         self.total = len(ended)
         shutil.rmtree(self.folder)
@@ -108,6 +109,11 @@ class Pgbench:
         spent = (after - before) / max(count, 1) * 1e6
         at = [latencies[len(latencies) * percent // 100] if latencies else None for percent in (50, 99)]
         return Measured(rates, *at, spent)
+
+    def abandon(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
 
     def transactions(self):
         """When each ended and how long it took, in seconds."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bench import cpu
 from bench.cluster import HERE, ROOT
 from bench.operations import DOCUMENT, PLAN
+from bench.turns import Failed
 
 TOKEN = "bench-token"
 UNITS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000}
@@ -81,7 +82,7 @@ class Shim:
         out = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True).stdout
         spent = cpu.spent(self.process.pid) - before
         if "Non-2xx" in out or "Socket errors" in out:
-            raise SystemExit(f"wrk {name}:\n{out}")
+            raise Failed(f"wrk {name}:\n{out}")
         requests = int(re.search(r"(\d+) requests in", out)[1])
 
         def milliseconds(percent):

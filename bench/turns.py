@@ -10,6 +10,10 @@ from statistics import median
 SECONDS = 0.2
 
 
+class Failed(SystemExit):
+    """A side that could not do what it was to do; it says why."""
+
+
 @dataclass
 class Measured:
     """Transactions per second of each turn; p50 and p99 in milliseconds; the server's CPU per transaction in microseconds."""
@@ -31,8 +35,17 @@ class Measured:
 def by_turns(sides, rounds, seconds=SECONDS):
     """Runs the sides (`begin`, `turn(seconds)`, `end`), every other round backwards, and returns what `end` says of each.
 
-    A side that is over before its time, on a machine that is busy, ends the rounds for all.
+    A side that is over before its time, on a machine that is busy, ends the rounds for all. Where one fails, none is left behind.
     """
+    try:
+        return measured(sides, rounds, seconds)
+    except BaseException:
+        for side in sides:
+            side.abandon()
+        raise
+
+
+def measured(sides, rounds, seconds):
     for side in sides:
         side.begin(len(sides) * rounds * seconds)
     done = 0
@@ -42,10 +55,10 @@ def by_turns(sides, rounds, seconds=SECONDS):
         if not all(side.runs() for side in sides):
             break
         done += 1
-    measured = [side.end(done) for side in sides]
-    if not any(all(rates) for rates in zip(*(one.rates for one in measured))):
+    found = [side.end(done) for side in sides]
+    if not any(all(rates) for rates in zip(*(one.rates for one in found))):
         raise SystemExit("this machine is too busy to measure anything: there was no round in which each side did something")
-    return measured
+    return found
 
 
 def alone(side, seconds):
