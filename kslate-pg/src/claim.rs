@@ -91,7 +91,7 @@ fn kslate_claim(
         let definition = task(&scope, field)?;
         let role = scope.writer(definition, &format!("claiming {field}"))?;
         let granted = request.once(&call, record, || {
-            let default = default_lease(definition);
+            let default = default_lease(Some(definition));
             let seconds = crate::lease::lease_seconds(&scope, lease_seconds, definition, default)?;
             if lease.state == state::COMPLETED {
                 return Err(completed(&scope, field, &lease)?);
@@ -151,7 +151,7 @@ fn kslate_renew(
         scope.writer(definition, &format!("renewing {field}"))?;
         let own = lease
             .lease_seconds
-            .map_or(default_lease(definition), i64::from);
+            .map_or(default_lease(Some(definition)), i64::from);
         let seconds = crate::lease::lease_seconds(&scope, lease_seconds, definition, own)?;
         let now = Time::now();
         lease.must_be_held(&scope, field, claim_id, now)?;

@@ -175,10 +175,10 @@ pub fn lease_seconds(
         .with("path", "/lease_seconds"))
 }
 
-pub fn default_lease(field: &Field) -> i64 {
+/// How many seconds a claim lasts that does not say.
+pub fn default_lease(field: Option<&Field>) -> i64 {
     field
-        .lease
-        .as_ref()
+        .and_then(|field| field.lease.as_ref())
         .map_or(60, |lease| i64::from(lease.default_seconds))
 }
 

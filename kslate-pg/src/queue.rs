@@ -125,7 +125,7 @@ fn judge<'s>(
 ) -> Outcome<(&'s Field, i64, String)> {
     let definition = scope.field_of_mode(field, &[Mode::Task])?;
     let role = scope.writer(definition, &format!("claiming {field}"))?;
-    let seconds = lease_seconds(scope, seconds, definition, default_lease(definition))?;
+    let seconds = lease_seconds(scope, seconds, definition, default_lease(Some(definition)))?;
     Ok((definition, seconds, role))
 }
 

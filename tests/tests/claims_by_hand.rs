@@ -62,6 +62,33 @@ async fn a_grant() {
     crew.consistent().await;
 }
 
+/// As `kslate_claim` has it: what is said, else what the class says.
+#[tokio::test]
+async fn a_grant_that_does_not_say_until_when() {
+    let crew = Crew::new().await;
+    crew.dba
+        .run(
+            "select from kslate_class_apply(replace((select source from kslate_class('incidents')), 'default_seconds: 60', 'default_seconds: 300'))",
+        )
+        .await;
+    for (said, seconds) in [("", 300), (", lease_seconds = 20", 20)] {
+        set(
+            &crew,
+            &format!("state = 'claimed', owner = 'apikey:remediator/worker-1'{said}"),
+        )
+        .await;
+        let lasts = crew
+            .dba
+            .run(&format!(
+                "select extract(epoch from expires_at - changed_at)::int from kslate.claim where {TASK}"
+            ))
+            .await;
+        assert_eq!(lasts, seconds.to_string(), "{said}");
+        set(&crew, "state = 'open'").await;
+    }
+    crew.consistent().await;
+}
+
 #[tokio::test]
 async fn a_grant_needs_an_owner_and_a_known_state() {
     let crew = Crew::new().await;

@@ -9,7 +9,7 @@ use crate::columns::claim::*;
 use crate::error::{Failure, Outcome};
 use crate::guard::Storage;
 use crate::history::{self, Entry};
-use crate::lease::{new_claim_id, state};
+use crate::lease::{default_lease, new_claim_id, state};
 use crate::scope::Call;
 use crate::spi::{int, opt_text, text, time, uuid, Row, Session};
 use crate::store;
@@ -56,9 +56,13 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
     let record_version: i64 = rows.first().ok_or_else(|| no_record(&record))?.need(0)?;
     let author = call.caller.identity.clone();
     drop(rows);
+    let now = Time::now();
+    let expires = match new.get::<Time>(EXPIRES_AT) {
+        None if is == state::CLAIMED => Some(now.plus_seconds(lasts(&call, &record, &new)?)),
+        said => said,
+    };
     drop(call);
 
-    let now = Time::now();
     let was: String = old.need(STATE)?;
     let reason = new
         .get::<String>(REASON)
@@ -84,7 +88,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
         let grant = was != state::CLAIMED
             || old.get::<String>(OWNER).as_ref() != Some(&owner)
             || old.get::<Uuid>(CLAIM_ID) != new.get::<Uuid>(CLAIM_ID);
-        let expires: Time = new.get(EXPIRES_AT).unwrap_or_else(|| now.plus_seconds(60));
+        let expires = expires.ok_or_else(|| Failure::missing("expires_at"))?;
         columns.push((EXPIRES_AT, time(expires)));
         columns.push((VERSION, int(version)));
         if grant {
@@ -143,6 +147,15 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
         }
     }
     Ok(fired.pass_with(&columns))
+}
+
+/// For how many seconds a claim is granted that does not say until when.
+fn lasts(call: &Call, record: &str, new: &Row) -> Outcome<i64> {
+    if let Some(said) = new.get::<i32>(LEASE_SECONDS) {
+        return Ok(i64::from(said));
+    }
+    let class = class_of(&call.session, call.storage, record)?;
+    Ok(default_lease(class.field(&new.need::<String>(FIELD)?)))
 }
 
 /// Nothing that anybody may change was changed.
