@@ -19,6 +19,7 @@ end
 local function record(n) return string.format("/v1/records/bench/%d", n) end
 
 local make = {
+  healthz = function() return "GET", "/healthz" end,
   claim = function(path) return "POST", path .. "/fields/task/claim", '{"lease_seconds":1}' end,
   write = function(path, v)
     return "PUT", path .. "/fields/plan", string.format('{"value":%s,"expected_version":%d,"evidence":"log@1"}', document, v)
