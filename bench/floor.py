@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 from itertools import count
+from time import sleep
 
 from bench.operations import FIRST, OPERATIONS, TABLES, fill, side, with_enough
 from bench.pgbench import transaction
@@ -85,6 +86,7 @@ def compare(cluster, op, rounds, all_clients, progress):
         if op.fresh:
             fill(cluster, op, "floor")
         sides = [side(cluster, op, way, clients, False, next(places)) for way in op.ways]
+        sleep(op.lapse)
         found = dict(zip(op.ways, by_turns(sides, 2)))
         tried.update({(way, clients): measured for way, measured in found.items()})
         best[clients] = max(op.ways, key=lambda way: found[way].tps)
@@ -99,6 +101,7 @@ def compare(cluster, op, rounds, all_clients, progress):
                 fill(cluster, op, "kslate", "floor")
             place = next(places)
             sides = [side(cluster, op, way, clients, sync, place) for way in (None, best[clients])]
+            sleep(op.lapse)
             comparison = Comparison(clients, sync, *by_turns(sides, rounds))
             comparisons.append(comparison)
             ours = comparison.ours

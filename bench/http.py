@@ -1,7 +1,8 @@
 """The shim: its share of what pgbench reaches with the same function, what it adds, what it costs."""
 
-from itertools import count
+from itertools import count, cycle
 from statistics import median
+from time import sleep
 
 from bench.floor import CLIENTS
 from bench.operations import fill, operation, side, with_enough
@@ -75,10 +76,14 @@ def without_database(shim, all_clients, table):
 def against_pgbench(cluster, shim, op, sync, rounds, all_clients, progress):
     """The rows of the table for an operation."""
     fill(cluster, op, "kslate")
-    places, rows = count(), []
+    # Where a lease must have lapsed, the first three parts are wrk's, which begins each turn with another, and the last is pgbench's.
+    places = cycle(range(3)) if op.lapse else count()
+    rows = []
     by_turns([Wrk(shim, op, 32, places)], 1)  # the server's connections make their plans
     for clients in all_clients:
-        through, direct = by_turns([Wrk(shim, op, clients, places), side(cluster, op, None, clients, sync, next(places))], rounds, 0.5)
+        direct = side(cluster, op, None, clients, sync, 3 if op.lapse else next(places))
+        sleep(op.lapse)
+        through, direct = by_turns([Wrk(shim, op, clients, places), direct], rounds, 0.5)
         ratio, adds = through.to(direct), through.p50 - direct.p50
         rows.append((op.name, "on" if sync else "off", clients, through.tps, ratio, through.p50, through.p99, adds, through.cpu))
         progress(f"HTTP {op.name}, {clients} connections: {through.tps:.0f}/s, {ratio:.2f} of pgbench, adds {adds:.2f} ms")

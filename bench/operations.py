@@ -26,12 +26,14 @@ PICK = """\\set k :k + 1
 
 @dataclass(frozen=True)
 class Operation:
-    """`slices`: into how many parts the records are cut; each side has a part of its own. `fresh`: the tables are filled anew for
-    each comparison. `entries`, `held`: what the records are filled with. `promised`: it must reach nine tenths of the floor."""
+    """`slices`: into how many parts the records are cut; each side has a part of its own. `lapse`: for how many seconds a record
+    that was touched cannot be touched again. `fresh`: the tables are filled anew for each comparison. `entries`, `held`: what
+    the records are filled with. `promised`: it must reach nine tenths of the floor."""
 
     name: str
     slices: int = 27
     records: int = 27_648
+    lapse: int = 0
     fresh: bool = False
     held: bool = False
     entries: int = 0
@@ -70,8 +72,8 @@ class Operation:
 
 
 OPERATIONS = [
-    # A lease of one second, over a third of the records: where a side comes by again, or another one, the leases have lapsed.
-    Operation("claim", slices=3, records=55_296, promised=True),
+    # A lease of one second, over a quarter of the records: where a side comes by again, the leases have lapsed.
+    Operation("claim", slices=4, records=73_728, lapse=1, promised=True),
     Operation("write", promised=True),
     Operation("save", promised=True),
     Operation("append"),
