@@ -172,6 +172,7 @@ plain SQL on the tables | IMMUTABLE | - || truncate kslate.record, kslate.field,
 plain SQL on the tables | INVALID_CHECKPOINT | - || update kslate.field set value = '"resolved"' where record = 'all/one' and field = 'status'
 plain SQL on the tables | MALFORMED | - || update kslate.claim set state = 'x' where record = 'all/one'
 plain SQL on the tables | NOT_FOUND | - || insert into kslate.record (record) values ('nope/x')
+plain SQL on the tables | UNAVAILABLE | - || begin; alter table kslate.history drop column login cascade; update kslate.field set value = '1' where record = 'all/one' and field = 'status'
 plain SQL on the tables | PAYLOAD_TOO_LARGE | - || update kslate.field set value = '"$long"' where record = 'all/one' and field = 'status'
 "#;
 
