@@ -4,7 +4,8 @@ use kslate_class::Field;
 use pgrx::Uuid;
 
 use crate::error::{Code, Failure, Outcome};
-use crate::lease::{is_live, state, Lease};
+use crate::lease::{self, is_live, state, Lease};
+use crate::rows;
 use crate::scope::Scope;
 use crate::spi::text;
 use crate::store;
@@ -22,7 +23,7 @@ pub fn check(
         return match required {
             Some(task) => Err(needs_a_claim(
                 scope,
-                field.map_or(task, |field| &field.name),
+                field.map(|field| field.name.as_str()),
                 task,
             )),
             None => Ok(()),
@@ -35,7 +36,14 @@ pub fn check(
         .write(&store::CLAIM_STATES, &[text(&scope.record)])?
         .iter()
     {
-        leases.push((row.need::<String>(0)?, Lease::read(&row, 1)?));
+        let task: String = row.need(0)?;
+        // A renewal does not touch the record, so that its lock tells nothing of one since this transaction's snapshot was taken.
+        let locked = if rows::one_snapshot() && required.is_none_or(|required| required == task) {
+            lease::lock_alone(scope, &task)?
+        } else {
+            None
+        };
+        leases.push((task, locked.map_or_else(|| Lease::read(&row, 1), Ok)?));
     }
     let now = Time::now();
     let candidates: Vec<&(String, Lease)> = leases
@@ -60,12 +68,15 @@ pub fn check(
 }
 
 /// A write that needs a claim came without one.
-pub fn needs_a_claim(scope: &Scope<'_>, field: &str, task: &str) -> Failure {
-    let message = format!(
-        "{field} may be written by the live holder of {task} only: claim {task} and send its claim_id"
-    );
+pub fn needs_a_claim(scope: &Scope<'_>, field: Option<&str>, task: &str) -> Failure {
+    let what = match field {
+        Some(field) => format!("{field} may be written"),
+        None => "a checkpoint may be saved".to_owned(),
+    };
+    let message =
+        format!("{what} by the live holder of {task} only: claim {task} and send its claim_id");
     scope
-        .about(Failure::new(Code::LeaseLost, message).field(field))
+        .about(Failure::new(Code::LeaseLost, message).field(field.unwrap_or(task)))
         .with("owner", None::<&str>)
         .with("reason", "not_claimed")
 }
@@ -86,11 +97,19 @@ impl Lease {
         if live && self.claim_id == Some(claim_id) && self.owner.as_deref() == Some(caller) {
             return Ok(());
         }
-        let owner = self.owner.as_deref().filter(|_| live);
-        let reason = self.lost_because(claim_id, live);
+        let may_read = scope
+            .class
+            .field(task)
+            .is_some_and(|task| scope.may_read(task));
+        let owner = self.owner.as_deref().filter(|_| live && may_read);
+        let theirs = self.owner.as_deref().is_some_and(|owner| owner != caller);
+        let reason = self.lost_because(claim_id, live, theirs);
         let holder = owner.unwrap_or("somebody");
         let what = match reason {
             "lapsed" => "its lease has run out".to_owned(),
+            "taken_over" if self.ended.as_deref() != Some(reason) => {
+                "somebody else has claimed the task since".to_owned()
+            }
             "taken_over" if live => format!("{holder} took it over after it lapsed"),
             "taken_over" => "it was taken over after it lapsed".to_owned(),
             "reattached" => "another process of yours has reattached to it".to_owned(),
@@ -111,12 +130,16 @@ impl Lease {
     }
 
     /// What the task's present state tells about a claim that is not the live one.
-    fn lost_because(&self, claim_id: Uuid, live: bool) -> &str {
+    fn lost_because(&self, claim_id: Uuid, live: bool, theirs: bool) -> &str {
         if self.claim_id == Some(claim_id) {
             return if live { "not_claimed" } else { "lapsed" };
         }
         match self.state.as_str() {
             state::COMPLETED => "completed",
+            // What ended the claim before theirs, which was theirs too.
+            _ if theirs && matches!(self.ended.as_deref(), Some("lapsed" | "reattached")) => {
+                "taken_over"
+            }
             _ => self.ended.as_deref().unwrap_or("not_claimed"),
         }
     }

@@ -122,6 +122,13 @@ pub fn lock_row(scope: &Scope<'_>, field: &str) -> Outcome<Option<Lease>> {
     lease
 }
 
+/// The same for a row that is judged and not changed.
+pub fn lock_alone(scope: &Scope<'_>, field: &str) -> Outcome<Option<Lease>> {
+    let lease = lock_row(scope, field);
+    scope.claim.take();
+    lease
+}
+
 /// Changes the claim's row, locked before or not (see [`rows::update`]).
 pub fn change<T>(
     scope: &Scope<'_>,

@@ -34,6 +34,66 @@ async fn movers() -> Movers {
     movers
 }
 
+/// Who holds a task is told to those who may read it.
+#[tokio::test]
+async fn a_lost_claim_does_not_tell_who_holds_a_task_that_is_not_yours_to_read() {
+    const CLASS: &str = "class: hidden
+roles: { doer: [apikey:doer], guest: [apikey:guest] }
+create: [doer]
+fields:
+  task: { mode: task, write: [doer], read: [doer] }
+  note: { mode: lww, write: [doer, guest] }";
+    let database = Cluster::shared().fresh_database();
+    let dba = Session::login(&database, "postgres").await;
+    let doer = Session::agent(&database, "doer").await;
+    let guest = Session::agent(&database, "guest").await;
+    dba.ok("class_apply", &format!("$${CLASS}$$")).await;
+    doer.ok("create", "'hidden/one'").await;
+    doer.ok("claim", "'hidden/one', 'task'").await;
+    let write = "'hidden/one', 'note', '1', claim_id => 'a0000000-0000-0000-0000-000000000000'";
+    let lost = guest.refused("LEASE_LOST", "write", write).await;
+    assert_eq!(
+        (&lost["owner"], &lost["reason"]),
+        (&Value::Null, &json!("not_claimed"))
+    );
+    assert!(!lost.to_string().contains("apikey:doer"), "{lost}");
+    let lost = doer.refused("LEASE_LOST", "write", write).await;
+    assert_eq!(lost["owner"], "apikey:doer");
+}
+
+/// What has become of the newest claim is no news of an older one, which was somebody else's.
+#[tokio::test]
+async fn a_zombie_is_told_that_another_has_the_task_whatever_that_one_did_since() {
+    let crew = Crew::new().await;
+    let task = "'incidents/inc-1', 'remediation'";
+    let zombie = crew.claim(600).await;
+    crew.lapse().await;
+    crew.other.ok("claim", task).await;
+    for again in ["reattached", "lapsed"] {
+        let other = if again == "lapsed" {
+            crew.lapse().await;
+            crew.other.ok("claim", task).await
+        } else {
+            crew.other
+                .ok("claim", &format!("{task}, reattach => true"))
+                .await
+        };
+        assert_eq!(other["took_over_from"], Value::Null, "{other}");
+        let lost = crew
+            .worker
+            .refused("LEASE_LOST", "release", &format!("{task}, {zombie}"))
+            .await;
+        assert_eq!(
+            (&lost["owner"], &lost["reason"]),
+            (&json!("apikey:remediator/worker-2"), &json!("taken_over")),
+            "{again}"
+        );
+        let told = lost["message"].as_str().unwrap_or_default();
+        assert!(told.contains("claimed the task since"), "{told}");
+    }
+    crew.consistent().await;
+}
+
 #[tokio::test]
 async fn a_field_that_requires_a_claim_takes_the_live_holders_writes_only() {
     let all = movers().await;

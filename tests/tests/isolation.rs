@@ -243,6 +243,59 @@ async fn what_a_transaction_has_seen_is_no_reason_for_held() {
     crew.consistent().await;
 }
 
+/// A renewal, which touches no record, is not passed over either: neither one that has cut the lease short since the snapshot,
+/// nor one that has kept it alive.
+#[tokio::test]
+async fn a_renewal_since_the_snapshot_is_no_reason_to_write_or_not_to() {
+    let crew = Crew::new().await;
+    let elsewhere = Session::agent(&crew.database, WORKER).await;
+    for level in ["repeatable read", "serializable"] {
+        for (granted, renewed) in [(600, 1), (1, 600)] {
+            let id = crew.claim(granted).await;
+            crew.worker
+                .run(&format!("begin isolation level {level}; select 1"))
+                .await;
+            let renew = format!("'incidents/inc-1', 'remediation', {id}, {renewed}");
+            elsewhere.ok("renew", &renew).await;
+            if renewed == 1 {
+                crew.dba.sees_lapse("incidents/inc-1", "remediation").await;
+            }
+            for (function, arguments) in [
+                (
+                    "append",
+                    "'incidents/inc-1', 'actions_taken', '1'".to_owned(),
+                ),
+                (
+                    "checkpoint_save",
+                    format!("'incidents/inc-1', '{DOCUMENT}'"),
+                ),
+            ] {
+                crew.worker.run("savepoint s").await;
+                let told = crew
+                    .worker
+                    .call(function, &format!("{arguments}, claim_id => {id}"))
+                    .await
+                    .expect_err("the snapshot is too old");
+                assert_eq!(
+                    (told.sqlstate.as_str(), told.error().as_str()),
+                    ("40001", ""),
+                    "{level}, {granted} s renewed for {renewed} s: {function}"
+                );
+                crew.worker.run("rollback to s").await;
+            }
+            crew.worker.run("rollback").await;
+            elsewhere
+                .call(
+                    "release",
+                    &format!("'incidents/inc-1', 'remediation', {id}"),
+                )
+                .await
+                .ok();
+        }
+    }
+    crew.consistent().await;
+}
+
 #[tokio::test]
 async fn a_holder_that_idles_in_its_transaction_makes_others_busy_not_held() {
     let crew = Crew::new().await;
