@@ -71,7 +71,7 @@ fn kslate_checkpoint_save(
         let record = need(record, "record")?;
         let document = need(document, "document")?;
         document
-            .check_depth("the document")
+            .check_depth("the document", 0)
             .map_err(|f| f.record(record))?;
         if !document.is_object() {
             return Err(Failure::malformed("document must be a JSON object")

@@ -83,9 +83,9 @@ impl Jsonb {
         self.is_object() && shape::has_key(self.container(), key)
     }
 
-    /// Refuses what is nested too deep to be read again by every client.
-    pub fn check_depth(&self, what: &str) -> Outcome<()> {
-        if shape::is_deeper(self.container(), MAX_DEPTH) {
+    /// Refuses what is nested too deep to be read again by every client; values may be `within` so many levels of a request.
+    pub fn check_depth(&self, what: &str, within: usize) -> Outcome<()> {
+        if shape::is_deeper(self.container(), MAX_DEPTH + within) {
             return Err(Failure::malformed(format!(
                 "{what} is nested deeper than {MAX_DEPTH} levels: flatten it"
             )));
@@ -95,7 +95,7 @@ impl Jsonb {
 
     /// Refuses what may not be stored as a field's value.
     pub fn check(&self) -> Outcome<()> {
-        self.check_depth("the value")?;
+        self.check_depth("the value", 0)?;
         let Some(bytes) = self.longer_than(MAX_BYTES) else {
             return Ok(());
         };

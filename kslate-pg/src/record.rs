@@ -38,9 +38,9 @@ pub fn furnish(
     let mut shown = Vec::new();
     for field in &class.fields {
         let given = first.given.iter().find(|(name, _)| *name == field.name);
-        let (value, evidence) = match (given, &field.initial) {
-            (Some((_, value)), _) => (value.clone(), first.evidence),
-            (None, Some(initial)) => (Jsonb::parse(&json_text(initial))?, None),
+        let value = match (given, &field.initial) {
+            (Some((_, value)), _) => value.clone(),
+            (None, Some(initial)) => Jsonb::parse(&json_text(initial))?,
             (None, None) => continue,
         };
         let parameters = [
@@ -49,7 +49,7 @@ pub fn furnish(
             jsonb(&value),
             text(first.author),
             opt_text(first.role),
-            opt_text(evidence),
+            opt_text(first.evidence),
             time(now),
         ];
         let rows = call.session.write(&store::FIRST_VALUE, &parameters)?;
@@ -104,7 +104,7 @@ fn members(object: &Jsonb, what: &str) -> Outcome<Vec<(String, Jsonb)>> {
         return Err(Failure::malformed(format!("{what} must be an object")));
     }
     let text = object.text();
-    object.check_depth(what)?;
+    object.check_depth(what, 1)?;
     let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&text)
         .map_err(|_| Failure::malformed(format!("{what} must be an object")))?;
     members
@@ -214,7 +214,7 @@ fn create(
     for (name, value) in given.iter().flatten() {
         let field = scope.field(name)?;
         if let Some(task) = &field.requires_claim {
-            return Err(crate::fence::needs_a_claim(scope, name, task));
+            return Err(crate::fence::needs_a_claim(scope, Some(name), task));
         }
         crate::change::check(scope, field, value, evidence)?;
     }

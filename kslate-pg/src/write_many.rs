@@ -113,7 +113,7 @@ fn read_changes(text: &str) -> Result<Vec<Asked>, String> {
 fn asked(changes: &Jsonb) -> Outcome<Vec<(Asked, Jsonb)>> {
     const MOST: usize = 64;
     let text = changes.text();
-    changes.check_depth("changes")?;
+    changes.check_depth("changes", 2)?;
     let asked = read_changes(&text).map_err(|reason| {
         Failure::malformed(format!(
             "changes must be an array of {{\"field\", \"value\", \"expected_version\"?, \"evidence\"?}}: {reason}"
