@@ -42,7 +42,7 @@ statements! {
     FIELD_USES(TEXT, TEXT, TEXT)
         c"select count(*) from kslate.record r where r.record > $1 and r.record < $2
           and (exists (select from kslate.field f where f.record = r.record and f.field = $3)
-            or exists (select from kslate.claim c where c.record = r.record and c.field = $3 and c.epoch > 0))";
+            or exists (select from kslate.history h where h.record = r.record and h.field = $3))";
     ROLE_USES(TEXT, TEXT, TEXT)
         c"select count(distinct record) from kslate.checkpoint where record > $1 and record < $2 and role = $3";
     TASK_ADD(TEXT, TEXT, TIME)

@@ -337,3 +337,24 @@ async fn a_right_taken_away_is_gone_in_an_open_transaction_too() {
     );
     crew.worker.run("commit").await;
 }
+
+/// History is what a hand has left as well, on a task that was never claimed.
+#[tokio::test]
+async fn a_field_whose_only_history_is_a_hands_stays() {
+    let crew = Crew::new().await;
+    let task = changed(&crew, DIAGNOSERS, TASK).await;
+    crew.dba.ok("class_apply", &task).await;
+    crew.dba
+        .run("update kslate.claim set queued_at = queued_at - interval '1 hour' where field = 'review'")
+        .await;
+    let without = changed(&crew, TASK, DIAGNOSERS).await;
+    let refused = crew
+        .dba
+        .refused("INVALID_CLASS", "class_apply", &without)
+        .await;
+    assert_eq!(
+        refused["faults"][0]["message"],
+        "removed, but 1 record has history of it"
+    );
+    crew.consistent().await;
+}
