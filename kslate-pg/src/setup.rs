@@ -39,6 +39,7 @@ fn kslate_setup() -> i32 {
                 "kslate_setup() needs a superuser",
             ));
         }
+        check_encoding()?;
         let _path = PinnedPath::pin();
         script(ROLES)?;
         let storage = Storage::find()?;
@@ -96,6 +97,22 @@ fn present_version(storage: Storage) -> Outcome<i32> {
 }
 
 /// Refuses a schema kslate that is not kslate_owner's: somebody else's code would be trusted.
+/// What is read here becomes Rust's strings, which are UTF-8.
+fn check_encoding() -> Outcome<()> {
+    // SAFETY: reads the backend's state; the name is a constant.
+    let (encoding, name) = unsafe {
+        let name = std::ffi::CStr::from_ptr(pg_sys::GetDatabaseEncodingName());
+        (pg_sys::GetDatabaseEncoding(), name.to_string_lossy())
+    };
+    if encoding == pg_sys::pg_enc::PG_UTF8 as i32 {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::Unavailable,
+        format!("this database is in {name}: kslate needs one that was created with ENCODING 'UTF8' (and TEMPLATE template0)"),
+    ))
+}
+
 fn check_owner(storage: Storage) -> Outcome<()> {
     // SAFETY: a catalog look-up.
     let owner = unsafe { pg_sys::get_role_oid(c"kslate_owner".as_ptr(), true) };

@@ -108,6 +108,13 @@ impl Cluster {
         self.create("template template0")
     }
 
+    /// The same in another encoding than UTF-8.
+    pub fn empty_database_in(&self, encoding: &str) -> Database<'_> {
+        self.create(&format!(
+            "template template0 encoding '{encoding}' lc_collate 'C' lc_ctype 'C'"
+        ))
+    }
+
     /// A copy of a database that nobody is connected to.
     pub fn copy_of(&self, database: &Database) -> Database<'_> {
         self.create(&format!("template {}", database.name()))

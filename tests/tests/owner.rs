@@ -182,3 +182,19 @@ async fn odd_schema_names_are_only_names() {
         kslate_tests::assert_consistent(&database).await;
     }
 }
+
+#[tokio::test]
+async fn a_database_that_is_not_in_utf_8_is_refused() {
+    for encoding in ["LATIN1", "SQL_ASCII"] {
+        let database = own_cluster().empty_database_in(encoding);
+        let dba = Session::login(&database, "postgres").await;
+        dba.run("create extension kslate").await;
+        let refused = dba.refused("UNAVAILABLE", "setup", "").await;
+        let told = refused["message"].as_str().unwrap_or_default();
+        assert!(
+            told.contains(encoding) && told.contains("ENCODING 'UTF8'"),
+            "{told}"
+        );
+        assert_eq!(dba.run("select to_regnamespace('kslate')").await, "");
+    }
+}
