@@ -192,7 +192,7 @@ impl Scope<'_> {
         Failure::new(
             Code::NotFound,
             format!(
-                "no record {0}; create it with PUT /v1/records/{0} or kslate_create('{0}')",
+                "no record {0}; create it with PUT /v1/records/{0}",
                 self.record
             ),
         )

@@ -43,7 +43,7 @@ pub struct ScopeDenied {
 
 /// No such class, record, field, version, checkpoint or route.
 #[derive(ToSchema)]
-#[schema(as = NOT_FOUND, example = json!({"error": "NOT_FOUND", "message": "no record incidents/inc-999; create it with PUT /v1/records/incidents/inc-999 or kslate_create('incidents/inc-999')",
+#[schema(as = NOT_FOUND, example = json!({"error": "NOT_FOUND", "message": "no record incidents/inc-999; create it with PUT /v1/records/incidents/inc-999",
     "record": "incidents/inc-999"}))]
 pub struct NotFound {
     pub error: String,
