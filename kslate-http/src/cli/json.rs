@@ -55,7 +55,7 @@ pub struct ValueArgs {
     /// JSON (`3`, `true`, `null`, `{"a":1}`); what is no JSON is a string, so `resolved` is "resolved"
     #[arg(
         value_name = "VALUE",
-        allow_hyphen_values = true,
+        allow_negative_numbers = true,
         required_unless_present = "value_file",
         conflicts_with = "value_file"
     )]
@@ -220,6 +220,38 @@ mod tests {
             ("wait for replica 2", "\"wait for replica 2\""),
         ] {
             assert_eq!(lenient(given), json, "{given}");
+        }
+    }
+
+    /// What looks like an option is one: misspelt, it must not be stored.
+    #[test]
+    fn values_and_options() {
+        #[derive(Debug, clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            value: ValueArgs,
+            #[arg(long)]
+            evidence: Option<String>,
+        }
+        let value = |words: &[&str]| {
+            let line = <Line as clap::Parser>::try_parse_from([&["set"], words].concat());
+            line.map(|line| (line.value.value, line.evidence))
+        };
+        for misspelt in [
+            &["--evidnece=log@1"][..],
+            &["1", "--evidnece=log@1"],
+            &["--dry-run"],
+            &["-x"],
+        ] {
+            assert!(value(misspelt).is_err(), "{misspelt:?}");
+        }
+        for (words, stored) in [
+            (&["-3"][..], "-3"),
+            (&["-1.5e3"], "-1.5e3"),
+            (&["--", "--dry-run"], "--dry-run"),
+            (&["--evidence", "log@1", "x"], "x"),
+        ] {
+            assert_eq!(value(words).expect("a value").0.as_deref(), Some(stored));
         }
     }
 

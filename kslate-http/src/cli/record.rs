@@ -145,16 +145,10 @@ impl Get {
         let record: Record = read(&body)?;
         let mut table = Table::new(&["FIELD", "VERSION", "VALUE", "AUTHOR", "CHANGED", "EVIDENCE"]);
         for field in &record.fields {
-            let value = match &field.claim {
-                Some(lease) if field.version == 0 => lease.text(),
-                _ if field.version == 0 => String::new(),
-                _ if field.mode == "append" => entries(field.version),
-                _ => cell(&field.value),
-            };
             table.row(vec![
                 field.field.clone(),
                 format!("v{}", field.version),
-                value,
+                field.text(),
                 field.author.clone().unwrap_or_default(),
                 when_some(field.changed_at.as_deref()),
                 shorten(field.evidence.as_deref().unwrap_or_default()),
@@ -168,6 +162,18 @@ impl Get {
             when(&record.created_at),
             table.text()
         ))
+    }
+}
+
+impl Field {
+    /// What stands there, in one line: of a task, who holds it, until it has a result.
+    fn text(&self) -> String {
+        match &self.claim {
+            Some(lease) if self.version == 0 || lease.state != "completed" => lease.text(),
+            _ if self.version == 0 => String::new(),
+            _ if self.mode == "append" => entries(self.version),
+            _ => cell(&self.value),
+        }
     }
 }
 
@@ -293,4 +299,27 @@ impl List {
 pub(super) fn more(next: Option<&str>) -> String {
     next.map(|next| format!("there are more: --after {}\n", safe(next)))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_shows_its_holder_until_it_has_a_result() {
+        let task = |version: u64, value: &str, state: &str, owner: &str| -> String {
+            let field: Field = serde_json::from_str(&format!(
+                r#"{{"field":"t","mode":"task","value":{value},"version":{version},"author":null,"evidence":null,"changed_at":null,
+                "claim":{{"state":"{state}","live":{},"owner":{owner},"expires_at":null}}}}"#,
+                state == "claimed"
+            ))
+            .expect("a field");
+            field.text()
+        };
+        assert_eq!(task(0, "null", "open", "null"), "open");
+        assert!(task(0, "null", "claimed", "\"w1\"").starts_with("held by w1"));
+        assert_eq!(task(1, "7", "completed", "null"), "7");
+        assert_eq!(task(2, "null", "open", "null"), "open");
+        assert!(task(2, "null", "claimed", "\"w2\"").starts_with("held by w2"));
+    }
 }
