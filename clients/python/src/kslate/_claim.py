@@ -248,9 +248,9 @@ class Claim:
         self._ending = True
         try:
             answer = self._under(operation)
+            self._ended = True
         finally:
             self._ending = False
-        self._ended = True
         self.let_go()
         return answer
 

@@ -381,7 +381,10 @@ class Client:
 
     def _claim(self, path: str, body: Mapping[str, Any], key: str | None) -> Claim | None:
         claim = self._claim_once(path, body, key or new_key())
-        if claim is not None and key is None and not claim.live:
+        if claim is not None and key is not None:
+            # The answer may be that of the first request, of long ago: whether the lease is still there is the server's to say.
+            claim.renew()
+        elif claim is not None and not claim.live:
             log.warning("%s was granted, but the answer came after its lease had run out; claiming again", claim)
             claim = self._claim_once(path, body, new_key())
         return claim

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import random
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -193,7 +194,9 @@ class Transport:
 
 
 def _is_error(body: Mapping[str, Any]) -> bool:
-    return isinstance(body.get("error"), str) and isinstance(body.get("message"), str)
+    """A proxy's answer may have both keys as well, but no word of ours."""
+    error = body.get("error")
+    return isinstance(error, str) and re.fullmatch("[A-Z_]+", error) is not None and isinstance(body.get("message"), str)
 
 
 def _changed_nothing(failed: Transient) -> bool:

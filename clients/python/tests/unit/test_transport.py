@@ -23,6 +23,8 @@ PASSING = [
     refusal(504, "TIMEOUT"),
     httpx.Response(502, html=HTML),
     httpx.Response(429),
+    httpx.Response(429, json={"error": "Too Many Requests", "message": "rate limit exceeded"}),
+    httpx.Response(502, json={"status": 502, "error": "Bad Gateway", "message": "upstream"}),
     httpx.ConnectError("refused"),
     httpx.ReadTimeout("no answer"),
     httpx.RemoteProtocolError("closed without an answer"),
