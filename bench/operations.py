@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from bench.cluster import HERE
-from bench.pgbench import Pgbench
+from bench.pgbench import WARM, Pgbench
 from bench.turns import Failed
 
 # Keys are numbers of twelve digits, so that a statement makes record and claim_id out of one integer.
@@ -28,7 +28,8 @@ PICK = """\\set k :k + 1
 class Operation:
     """`slices`: into how many parts the records are cut; each side has a part of its own. `lapse`: for how many seconds a record
     that was touched cannot be touched again. `fresh`: the tables are filled anew for each comparison. `entries`, `held`: what
-    the records are filled with. `promised`: it must reach nine tenths of the floor."""
+    the records are filled with. `promised`: it must reach nine tenths of the floor. `warm`: for how many seconds a side runs
+    before it is measured."""
 
     name: str
     slices: int = 27
@@ -39,6 +40,7 @@ class Operation:
     entries: int = 0
     reads: bool = False
     promised: bool = False
+    warm: float = WARM
 
     @cached_property
     def ways(self):
@@ -48,9 +50,9 @@ class Operation:
         """The same for one number of clients and few rounds: a part for each way of the floor and each
         comparison, or two thirds of the records."""
         if self.fresh:
-            return replace(self, records=self.records // 3 * 2)
+            return replace(self, records=self.records // 3 * 2, warm=WARM / 3)
         slices = min(self.slices, 5)
-        return replace(self, slices=slices, records=self.records // self.slices * slices)
+        return replace(self, slices=slices, records=self.records // self.slices * slices, warm=WARM / 3)
 
     def script(self, way=None):
         """The text for pgbench: ours, or a way of the floor."""
@@ -114,4 +116,4 @@ def fill(cluster, op, *schemas, tidied=True):
 
 def side(cluster, op, way, clients, sync, place=0):
     """Ours where `way` is None, else that way of the floor, on the part of the records that is `place`."""
-    return Pgbench(cluster, op.script(way), clients, sync=sync, variables=op.variables(clients, place))
+    return Pgbench(cluster, op.script(way), clients, sync=sync, variables=op.variables(clients, place), warm=op.warm)

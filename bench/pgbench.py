@@ -38,8 +38,9 @@ def transaction(cluster, script, variables):
 class Pgbench:
     """A run of pgbench that stands still between its turns."""
 
-    def __init__(self, cluster, script, clients, sync=True, variables=None, database="kslate"):
+    def __init__(self, cluster, script, clients, sync=True, variables=None, database="kslate", warm=WARM):
         self.cluster, self.script, self.clients = cluster, script, clients
+        self.warm = warm
         self.variables = {"clients": clients, **(variables or {})}
         self.name = f"side {next(numbers)}"
         self.environment = cluster.environment("bench", database, synchronous_commit="on" if sync else "off")
@@ -59,7 +60,7 @@ class Pgbench:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        time.sleep(WARM)
+        time.sleep(self.warm)
         self.pause()
         found = self.cluster.sql(f"select pid from pg_stat_activity where application_name = '{self.name}'")
         self.backends = [int(line) for line in found.splitlines()]
