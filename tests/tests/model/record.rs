@@ -85,10 +85,12 @@ impl Record {
         if live && same && task.owner == Some(who) {
             return Ok(());
         }
+        let theirs = task.owner.is_some_and(|owner| owner != who);
         let reason = match (same, live) {
             (true, true) => "not_claimed",
             (true, false) => "lapsed",
             _ if task.state == "completed" => "completed",
+            _ if theirs && matches!(task.ended, Some("lapsed" | "reattached")) => "taken_over",
             _ => task.ended.unwrap_or("not_claimed"),
         };
         Err((
