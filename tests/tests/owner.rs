@@ -189,7 +189,8 @@ async fn a_database_that_is_not_in_utf_8_is_refused() {
         let database = own_cluster().empty_database_in(encoding);
         let dba = Session::login(&database, "postgres").await;
         dba.run("create extension kslate").await;
-        let refused = dba.refused("UNAVAILABLE", "setup", "").await;
+        let refused = dba.sql("select kslate_setup()").await;
+        let refused = refused.expect_err("no UTF-8").is("UNAVAILABLE");
         let told = refused["message"].as_str().unwrap_or_default();
         assert!(
             told.contains(encoding) && told.contains("ENCODING 'UTF8'"),
