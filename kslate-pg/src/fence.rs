@@ -38,12 +38,12 @@ pub fn check(
     {
         let task: String = row.need(0)?;
         // A renewal does not touch the record, so that its lock tells nothing of one since this transaction's snapshot was taken.
-        let locked = if rows::one_snapshot() && required.is_none_or(|required| required == task) {
-            lease::lock_alone(scope, &task)?
+        let latest = if rows::one_snapshot() {
+            lease::latest(scope, &task)?
         } else {
             None
         };
-        leases.push((task, locked.map_or_else(|| Lease::read(&row, 1), Ok)?));
+        leases.push((task, latest.map_or_else(|| Lease::read(&row, 1), Ok)?));
     }
     let now = Time::now();
     let candidates: Vec<&(String, Lease)> = leases

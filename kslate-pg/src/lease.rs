@@ -122,11 +122,10 @@ pub fn lock_row(scope: &Scope<'_>, field: &str) -> Outcome<Option<Lease>> {
     lease
 }
 
-/// The same for a row that is judged and not changed.
-pub fn lock_alone(scope: &Scope<'_>, field: &str) -> Outcome<Option<Lease>> {
-    let lease = lock_row(scope, field);
-    scope.claim.take();
-    lease
+/// Reads the claim's row as it is committed now, whatever the transaction's snapshot shows.
+pub fn latest(scope: &Scope<'_>, field: &str) -> Outcome<Option<Lease>> {
+    let key = [scope.record.as_str(), field];
+    rows::last(scope.call.storage, c"claim", &key, Lease::of_row)
 }
 
 /// Changes the claim's row, locked before or not (see [`rows::update`]).
