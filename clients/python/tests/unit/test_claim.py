@@ -112,7 +112,8 @@ def test_one_renewal_cannot_eat_the_lease(lease: int, patience: float) -> None:
 def test_a_claim_under_a_key_of_the_callers_is_asked_for_once_more() -> None:
     server = FakeServer(granted(30), renewed(30))
     claim = server.client().claim(RECORD, "remediation", idempotency_key="job-7")
-    assert claim.live and server.asked == ["claim", "renew"]
+    assert claim.live
+    assert server.asked == ["claim", "renew"]
     # The first answer again, of a claim that is over by now.
     server = FakeServer(granted(30), lease_lost("released"))
     with pytest.raises(LeaseLost, match="LEASE_LOST"):
