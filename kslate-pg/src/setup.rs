@@ -96,7 +96,6 @@ fn present_version(storage: Storage) -> Outcome<i32> {
     Ok(found.unwrap_or(0))
 }
 
-/// Refuses a schema kslate that is not kslate_owner's: somebody else's code would be trusted.
 /// What is read here becomes Rust's strings, which are UTF-8.
 fn check_encoding() -> Outcome<()> {
     // SAFETY: reads the backend's state; the name is a constant.
@@ -113,6 +112,7 @@ fn check_encoding() -> Outcome<()> {
     ))
 }
 
+/// Refuses a schema kslate that is not kslate_owner's: somebody else's code would be trusted.
 fn check_owner(storage: Storage) -> Outcome<()> {
     // SAFETY: a catalog look-up.
     let owner = unsafe { pg_sys::get_role_oid(c"kslate_owner".as_ptr(), true) };
