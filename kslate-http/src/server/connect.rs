@@ -369,17 +369,18 @@ impl Connection {
 }
 
 impl Manager for Target {
-    type Type = Connection;
+    /// Boxed: the pool moves it half a dozen times a request.
+    type Type = Box<Connection>;
     type Error = ConnectError;
 
-    // Boxed, as below: a request that waits for a connection would else be as large as a whole login, and be copied with it.
-    async fn create(&self) -> Result<Connection, ConnectError> {
-        Box::pin(self.open()).await
+    // Boxed too, as below: a request that waits for a connection would else be as large as a whole login, and be copied with it.
+    async fn create(&self) -> Result<Box<Connection>, ConnectError> {
+        Box::pin(self.open()).await.map(Box::new)
     }
 
     async fn recycle(
         &self,
-        connection: &mut Connection,
+        connection: &mut Box<Connection>,
         _: &Metrics,
     ) -> RecycleResult<ConnectError> {
         if !connection.sound || connection.client.is_closed() {

@@ -12,6 +12,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use super::poll_again::PollAgain;
+
 /// Time for a request's head, and so also the longest rest between two requests of a connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for what is under way when the server is told to stop.
@@ -60,7 +62,7 @@ pub async fn serve(
             TokioIo::new(stream),
             TowerToHyperService::new(router.clone()),
         );
-        let connection = graceful.watch(connection);
+        let connection = PollAgain::of(graceful.watch(connection));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended in disorder");

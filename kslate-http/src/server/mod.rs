@@ -20,6 +20,7 @@ mod listener;
 mod metrics;
 mod observe;
 mod openapi;
+mod poll_again;
 mod query;
 mod router;
 mod routes;
