@@ -76,12 +76,12 @@ def without_database(shim, all_clients, table):
 def against_pgbench(cluster, shim, op, sync, rounds, all_clients, progress):
     """The rows of the table for an operation."""
     fill(cluster, op, "kslate")
-    # Where a lease must have lapsed, the first three parts are wrk's, which begins each turn with another, and the last is pgbench's.
-    places = cycle(range(3)) if op.lapse else count()
+    # Where a lease must have lapsed, all parts but one are wrk's, which begins each turn with another, and the last is pgbench's.
+    places = cycle(range(op.slices - 1)) if op.lapse else count()
     rows = []
     by_turns([Wrk(shim, op, 32, places)], 1)  # the server's connections make their plans
     for clients in all_clients:
-        direct = side(cluster, op, None, clients, sync, 3 if op.lapse else next(places))
+        direct = side(cluster, op, None, clients, sync, op.slices - 1 if op.lapse else next(places))
         sleep(op.lapse)
         through, direct = by_turns([Wrk(shim, op, clients, places), direct], rounds, 0.5)
         ratio, adds = through.to(direct), through.p50 - direct.p50

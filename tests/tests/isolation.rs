@@ -1,7 +1,7 @@
 //! Two sessions at one record, under each isolation level: what the second is told is true, or "try again".
 
 use kslate_tests::crew::{claim_id, Crew, DOCUMENT};
-use kslate_tests::{Called, Session};
+use kslate_tests::{until_async, Called, Session};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -252,6 +252,10 @@ async fn a_renewal_since_the_snapshot_is_no_reason_to_write_or_not_to() {
     for level in ["repeatable read", "serializable"] {
         for (granted, renewed) in [(600, 1), (1, 600)] {
             let id = crew.claim(granted).await;
+            let until = crew
+                .dba
+                .run("select expires_at from kslate.claim where field = 'remediation'")
+                .await;
             crew.worker
                 .run(&format!("begin isolation level {level}; select 1"))
                 .await;
@@ -259,6 +263,12 @@ async fn a_renewal_since_the_snapshot_is_no_reason_to_write_or_not_to() {
             elsewhere.ok("renew", &renew).await;
             if renewed == 1 {
                 crew.dba.sees_lapse("incidents/inc-1", "remediation").await;
+            } else {
+                let past = format!("select clock_timestamp() > '{until}'");
+                until_async("the first lease's end", || async {
+                    crew.dba.run(&past).await == "t"
+                })
+                .await;
             }
             for (function, arguments) in [
                 (

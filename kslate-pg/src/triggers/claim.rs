@@ -57,8 +57,9 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
     let author = call.caller.identity.clone();
     drop(rows);
     let now = Time::now();
-    let expires = match new.get::<Time>(EXPIRES_AT) {
-        None if is == state::CLAIMED => Some(now.plus_seconds(lasts(&call, &record, &new)?)),
+    let claimed_until = match new.get::<Time>(EXPIRES_AT) {
+        _ if is != state::CLAIMED => None,
+        None => Some(now.plus_seconds(lasts(&call, &record, &new)?)),
         said => said,
     };
     drop(call);
@@ -76,7 +77,7 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
     ];
     let epoch: i64 = old.need(EPOCH)?;
     let version: i64 = old.need(VERSION)?;
-    if is == state::CLAIMED {
+    if let Some(expires) = claimed_until {
         if was == state::COMPLETED {
             return Err(Failure::malformed(
                 "the task is completed: set its state to open first",
@@ -88,7 +89,6 @@ pub fn before(fired: Fired) -> Outcome<pg_sys::Datum> {
         let grant = was != state::CLAIMED
             || old.get::<String>(OWNER).as_ref() != Some(&owner)
             || old.get::<Uuid>(CLAIM_ID) != new.get::<Uuid>(CLAIM_ID);
-        let expires = expires.ok_or_else(|| Failure::missing("expires_at"))?;
         columns.push((EXPIRES_AT, time(expires)));
         columns.push((VERSION, int(version)));
         if grant {
