@@ -170,6 +170,10 @@ async fn an_index_of_the_same_name_is_not_the_same_index() {
                 "drop index kslate.checkpoint_role; create index checkpoint_role on kslate.checkpoint {columns}"
             ))
             .await;
+        let resolve = "'incidents/inc-1', 'status', '\"resolved\"', 1";
+        crew.diagnoser
+            .refused("INVALID_CHECKPOINT", "write", resolve)
+            .await;
         for goal in ["first", "last"] {
             let document = DOCUMENT.replace("\"g\"", &format!("\"{goal}\""));
             crew.worker
@@ -181,6 +185,7 @@ async fn an_index_of_the_same_name_is_not_the_same_index() {
         }
         let loaded = crew.worker.ok("checkpoint_load", "'incidents/inc-1'").await;
         assert_eq!(loaded["document"]["goal"], "last", "{columns}");
+        crew.diagnoser.ok("write", resolve).await;
         crew.consistent().await;
     }
 }

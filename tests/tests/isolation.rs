@@ -191,10 +191,6 @@ async fn the_second_of_two_is_told_the_truth() {
                 };
                 if *level != "read committed" {
                     may.push("40001");
-                    // The gate may not see a checkpoint that its snapshot does not have: then it stays shut.
-                    if race.name == "save, resolve" {
-                        may.push("INVALID_CHECKPOINT");
-                    }
                 }
                 if !may.contains(&told.as_str()) {
                     faults.push(format!(

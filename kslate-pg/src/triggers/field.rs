@@ -147,7 +147,7 @@ fn judge(storage: Storage, call: Option<&Call>, old: Option<&Row>, new: &Row) ->
     }
     let class = class_of(session, storage, &record)?;
     if field == STATUS {
-        gate(session, &class, &record, new, old)?;
+        gate(session, storage, &class, &record, new, old)?;
     }
     // First values stand in the history row of the creation.
     if call.is_none() && record_version == 0 {
@@ -213,6 +213,7 @@ pub fn tampered() -> Failure {
 /// alone never meet the gate.
 fn gate(
     session: &Session,
+    storage: Storage,
     class: &Class,
     record: &str,
     new: &Row,
@@ -232,9 +233,7 @@ fn gate(
     if !resolved(new) || old.is_some_and(resolved) {
         return Ok(());
     }
-    let required = rules.required.iter().map(String::as_str);
-    let rows = session.write(&store::GATE, &[text(record), texts(required)])?;
-    let missing: Vec<String> = rows.iter().filter_map(|row| row.get(0)).collect();
+    let missing = missing(session, storage, record, &rules.required)?;
     if missing.is_empty() {
         return Ok(());
     }
@@ -247,6 +246,29 @@ fn gate(
     )
     .field(STATUS)
     .record(record))
+}
+
+/// The roles among these that have not saved a checkpoint of the record, as it is committed now: one that was saved after the
+/// snapshot of a transaction has been saved all the same.
+fn missing(
+    session: &Session,
+    storage: Storage,
+    record: &str,
+    required: &[String],
+) -> Outcome<Vec<String>> {
+    let mut missing = Vec::new();
+    for role in required {
+        match rows::has_saved(storage, &[record, role])? {
+            Some(true) => {}
+            Some(false) => missing.push(role.clone()),
+            None => {
+                let roles = required.iter().map(String::as_str);
+                let rows = session.write(&store::GATE, &[text(record), texts(roles)])?;
+                return Ok(rows.iter().filter_map(|row| row.get(0)).collect());
+            }
+        }
+    }
+    Ok(missing)
 }
 
 /// The class that a record's name names.
