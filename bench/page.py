@@ -6,6 +6,7 @@ Taken are the full reports in bench/results/, and of each row the newest.
 import json
 
 from bench.cluster import HERE, ROOT
+from bench.floor import CLIENTS
 from bench.report import shown
 
 BEGIN, END = "<!-- begin: python3 -m bench.page -->\n", "<!-- end -->\n"
@@ -75,14 +76,14 @@ def http(reports):
     for name, sync in dict.fromkeys((row["operation"], row["sync"]) for row in found):
         of = {row["clients"]: row for row in found if (row["operation"], row["sync"]) == (name, sync)}
         alone, eight = of[min(of)], of[8]
-        worst = min((row["of pgbench"] for row in of.values() if row["of pgbench"]), default=None)
-        lines.append([name, sync, worst, alone["p50 ms"], alone["adds ms"], eight["tps"], eight["shim cpu µs"]])
+        ratios = [of[clients]["of pgbench"] for clients in sorted(of)]
+        lines.append([name, sync, *ratios, alone["p50 ms"], alone["adds ms"], eight["tps"], eight["shim cpu µs"]])
     return table(
-        "Over HTTP, to the same function from pgbench: the worst of 1, 8 and 32 connections",
+        "Over HTTP, to the same function from pgbench with as many clients",
         [
             "operation",
             "`synchronous_commit`",
-            "tps",
+            *(f"tps, {clients}" for clients in CLIENTS),
             "p50 ms, 1 client",
             "adds ms, 1 client",
             "per second, 8 connections",
