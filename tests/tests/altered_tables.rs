@@ -174,6 +174,9 @@ async fn an_index_of_the_same_name_is_not_the_same_index() {
         crew.diagnoser
             .refused("INVALID_CHECKPOINT", "write", resolve)
             .await;
+        crew.diagnoser
+            .run("begin isolation level repeatable read; select 1")
+            .await;
         for goal in ["first", "last"] {
             let document = DOCUMENT.replace("\"g\"", &format!("\"{goal}\""));
             crew.worker
@@ -186,6 +189,7 @@ async fn an_index_of_the_same_name_is_not_the_same_index() {
         let loaded = crew.worker.ok("checkpoint_load", "'incidents/inc-1'").await;
         assert_eq!(loaded["document"]["goal"], "last", "{columns}");
         crew.diagnoser.ok("write", resolve).await;
+        crew.diagnoser.run("commit").await;
         crew.consistent().await;
     }
 }

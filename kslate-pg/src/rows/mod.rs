@@ -191,35 +191,32 @@ pub fn last<T>(
     key: &[&str],
     read: impl FnOnce(&Row) -> Outcome<T>,
 ) -> Outcome<Option<T>> {
-    let table = Table::to_change(storage, table)?;
-    let backward = pg_sys::ScanDirection::BackwardScanDirection;
-    // SAFETY: the snapshot is the active one.
-    let found = as_committed_now(|now| unsafe { table.find(key, now, backward) });
-    found.map(|slot| read(&slot.row())).transpose()
-}
-
-/// Has this role of a record saved a checkpoint, as it is committed now? None: the table lacks the index for it, ask by a
-/// statement.
-pub fn has_saved(storage: Storage, key: &[&str; 2]) -> Outcome<Option<bool>> {
-    let table = Table::open(storage, c"checkpoint", pg_sys::AccessShareLock)?;
-    let backward = pg_sys::ScanDirection::BackwardScanDirection;
-    Ok(table.layout.latest.map(|index| {
+    as_committed_now(|| {
+        let table = Table::to_change(storage, table)?;
+        let backward = pg_sys::ScanDirection::BackwardScanDirection;
         // SAFETY: the snapshot is the active one.
-        as_committed_now(|now| unsafe { table.find_by(index, key, now, backward) }).is_some()
-    }))
+        let found = unsafe { table.find(key, pg_sys::GetActiveSnapshot(), backward) };
+        found.map(|slot| read(&slot.row())).transpose()
+    })
 }
 
-/// What is seen on a snapshot of now, of which this transaction's own changes are part.
-fn as_committed_now<T>(look: impl FnOnce(pg_sys::Snapshot) -> T) -> T {
+/// Has this role of a record saved a checkpoint, as it is committed now? None: as of [`read_latest`].
+pub fn has_saved(storage: Storage, key: &[&str; 2]) -> Outcome<Option<bool>> {
+    let latest = as_committed_now(|| read_latest(storage, key, |_| Ok(())))?;
+    Ok(latest.map(|found| found.is_some()))
+}
+
+/// Reads on a snapshot of now, of which this transaction's own changes are part.
+fn as_committed_now<T>(read: impl FnOnce() -> T) -> T {
     // SAFETY: the snapshot is given back; after an ERROR by the transaction's end.
     unsafe {
         raw::guarded(|| {
             raw::CommandCounterIncrement();
             raw::PushActiveSnapshot(raw::GetLatestSnapshot());
         });
-        let seen = look(pg_sys::GetActiveSnapshot());
+        let found = read();
         pg_sys::PopActiveSnapshot();
-        seen
+        found
     }
 }
 

@@ -263,7 +263,7 @@ fn missing(
             Some(false) => missing.push(role.clone()),
             None => {
                 let roles = required.iter().map(String::as_str);
-                let rows = session.write(&store::GATE, &[text(record), texts(roles)])?;
+                let rows = session.write_latest(&store::GATE, &[text(record), texts(roles)])?;
                 return Ok(rows.iter().filter_map(|row| row.get(0)).collect());
             }
         }
